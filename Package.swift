@@ -1,0 +1,25 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+import PackageDescription
+
+let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
+
+let package = Package(
+    name: "versola",
+    products: [
+        .library(name: "versola", type: .dynamic, targets: ["VersolaFFI"]),
+        .library(name: "VersolaKit", targets: ["VersolaKit"]),
+    ],
+    targets: [
+        .systemLibrary(name: "CVersola", path: "include"),
+        .target(
+            name: "CShims",
+            linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]
+        ),
+        .target(name: "VersolaKit", dependencies: ["CShims"], swiftSettings: strict),
+        .target(name: "VersolaFFI", dependencies: ["CVersola", "CShims", "VersolaKit"], swiftSettings: strict),
+        .testTarget(name: "VersolaKitTests", dependencies: ["CShims", "VersolaKit"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c11
+)

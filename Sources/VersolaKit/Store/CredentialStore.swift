@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is kept of a session, and the rules of keeping it (behaviour §5, §9). Every member may block for a disk's time and
+/// runs on the store's queue only; none waits for another process longer than it says.
+protocol CredentialStore: Sendable {
+    /// What a start finds. Erases leftovers: requests too old or spent, a request whose owner is dead when there is a grant.
+    /// A request younger than 10 minutes whose owner is dead, without a grant, is taken over: this store then owns it.
+    func restore() throws(OAuthError) -> Restored
+
+    func grant() throws(OAuthError) -> Grant?
+    /// Makes `request` durable and takes its owner lock, before the browser is opened.
+    func savePending(_ request: PendingRequest) throws(OAuthError)
+    /// The stored request with this `state` (compared in constant time), whoever owns it.
+    func pending(state: String) throws(OAuthError) -> StoredRequest?
+    /// Erases the request and gives up its owner lock. A request that is not there is no error.
+    func erasePending(_ id: String) throws(OAuthError)
+    /// Gives up the owner lock and keeps the record: a system cancel.
+    func abandonPending(_ id: String)
+
+    /// Under the write lock: checks that the request is unspent and ours, marks it spent, makes the mark durable and
+    /// reserves the space for the grant. After this returns the code may be sent, once (the first law).
+    func spendPending(_ id: String) throws(OAuthError)
+    /// Under the write lock: stores the grant with the next generation and erases the request, in this order. Fails with
+    /// `.superseded` as its value when a logout came in between: then nothing is stored.
+    func storeLogin(_ grant: Grant, spending id: String, since epoch: Int64) throws(OAuthError) -> StoredLogin
+    /// Under the write lock, waited for 2 s and then done without: erases grant, requests and notes, and counts the epoch up.
+    func eraseSession() throws(OAuthError) -> Grant?
+    /// Rises with every erasure; what was begun under an older one must not be stored.
+    func epoch() throws(OAuthError) -> Int64
+
+    /// Leaves the redirect for the living owner of the request, sealed.
+    func handOver(redirect url: String, to id: String) throws(OAuthError)
+    /// Takes what was handed to us, if anything.
+    func takeHandedOver(_ id: String) throws(OAuthError) -> String?
+    /// Calls `changed` (on the I/O thread) whenever another process changed the directory. One watch per store.
+    func watch(_ changed: @escaping @Sendable () -> Void)
+    /// Closes descriptors and gives up locks; records stay.
+    func close()
+}
+
+struct Restored: Sendable {
+    var grant: Grant?
+    /// The request this process now owns.
+    var pending: PendingRequest?
+}
+
+struct StoredRequest: Sendable {
+    enum Owner: Sendable { case us, livingProcess, nobody }
+    var request: PendingRequest
+    var owner: Owner
+}
+
+enum StoredLogin: Equatable, Sendable {
+    case stored(generation: Int64)
+    /// The session was erased since the login began: nothing was stored.
+    case superseded
+}
