@@ -4,6 +4,7 @@
 
 #include "linux_shims.h"
 #include "curl_shims.h"
+#include "jose_shims.h"
 #include "openssl_shims.h"
 
 #endif
