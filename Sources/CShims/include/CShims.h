@@ -5,6 +5,7 @@
 #include "linux_shims.h"
 #include "process_shims.h"
 #include "curl_shims.h"
+#include "jose_shims.h"
 #include "openssl_shims.h"
 
 #endif
