@@ -6,7 +6,7 @@ struct AuthorizationRequest: Sendable {
     let metadata: ProviderMetadata
     let clientId: String
     let scope: Scope
-    let options: [(String, String)]
+    let options: [FormField]
     let maxAge: Int64?
 
     init(_ configuration: OAuthConfiguration, _ options: LoginOptions, _ metadata: ProviderMetadata) throws(OAuthError) {
@@ -20,18 +20,18 @@ struct AuthorizationRequest: Sendable {
     func pending(
         redirectURI: String, random: some RandomSource, time: some TimeSource
     ) throws(OAuthError) -> PendingRequest {
-        let state = try random.base64URL(bytes: 32)
-        let nonce = try random.base64URL(bytes: 32)
-        let verifier = try PKCE.verifier(random)
-        let parameters =
+        let state = try random.base64url(bytes: 32)
+        let nonce = try random.base64url(bytes: 32)
+        let verifier = try PKCE.makeVerifier(random)
+        let parameters: [FormField] =
             [
                 ("response_type", "code"), ("client_id", clientId), ("redirect_uri", redirectURI), ("scope", scope.text),
-                ("state", state), ("nonce", nonce), ("code_challenge", PKCE.challenge(for: verifier)),
+                ("state", state), ("nonce", nonce), ("code_challenge", try PKCE.challenge(for: verifier)),
                 ("code_challenge_method", "S256"),
             ] + options
         return PendingRequest(
             id: try random.hex(bytes: 16), state: state, nonce: nonce, codeVerifier: verifier, redirectURI: redirectURI,
-            authorizationURL: URLParts.appending(parameters, to: metadata.authorizationEndpoint), scope: scope.text,
+            authorizationURL: FormEncoding.append(parameters, to: metadata.authorizationEndpoint), scope: scope.text,
             maxAge: maxAge, startedAt: Moment(time), issuer: metadata.issuer, tokenEndpoint: metadata.tokenEndpoint,
             jwksURI: metadata.jwksURI, issPromised: metadata.issPromised)
     }

@@ -15,13 +15,13 @@ enum CodeExchange {
 
 extension HTTPRequest {
     /// A POST of form parameters that asks for JSON.
-    static func form(to url: String, _ parameters: [(String, String)], oneTime: Bool = false) -> HTTPRequest {
+    static func form(to url: String, _ parameters: [FormField], oneTime: Bool = false) -> HTTPRequest {
         HTTPRequest(
             method: "POST", url: url,
             fields: [
                 HTTPField(name: "Content-Type", value: "application/x-www-form-urlencoded"),
                 HTTPField(name: "Accept", value: "application/json"),
             ],
-            body: Array(URLParts.formEncode(parameters).utf8), carriesOneTimeCredential: oneTime)
+            body: Array(FormEncoding.encode(parameters).utf8), carriesOneTimeCredential: oneTime)
     }
 }

@@ -32,8 +32,8 @@ public struct LoginOptions: Sendable {
     /// The parameters these options stand for, checked.
     ///
     /// - Throws: `configuration(.invalidConfiguration)` with a detail that names the option.
-    func requestParameters() throws(OAuthError) -> [(String, String)] {
-        var result: [(String, String)] = []
+    func requestParameters() throws(OAuthError) -> [FormField] {
+        var result: [FormField] = []
         func refused(_ why: String) -> OAuthError { .configuration(.invalidConfiguration, "login options: \(why)") }
         let texts = [
             ("prompt", prompt), ("login_hint", loginHint), ("ui_locales", uiLocales), ("acr_values", acrValues),

@@ -2,11 +2,11 @@
 
 /// The authorization response in the redirect's query (RFC 6749 §4.1.2), judged: state first, then `iss`, then the rest.
 struct RedirectResponse: Sendable {
-    private let parameters: [(name: String, value: String)]
+    private let parameters: [FormField]
 
     /// - Parameter query: as received, without the question mark.
     init(query: String) {
-        parameters = URLParts.parseQuery(query)
+        parameters = FormEncoding.parse(query)
     }
 
     /// The one `state`; `nil` when it is missing, empty or comes twice.

@@ -29,7 +29,7 @@ struct RedirectURI: Equatable, Sendable {
             if scheme == "https" {
                 kind = .https
             } else if url.isLoopback {
-                kind = .loopback(host: url.host, port: url.explicitPort ?? 0, path: url.path)
+                kind = .loopback(host: url.host, port: Self.explicitPort(in: text) ?? 0, path: url.path)
             } else {
                 throw refused("plain http is only for loopback addresses")
             }
@@ -44,17 +44,14 @@ struct RedirectURI: Equatable, Sendable {
     /// The URI with the port filled in that the listener got: what the provider is told, byte for byte.
     func resolved(port: UInt16) -> String {
         guard case .loopback(let host, _, _) = kind else { return text }
-        let rest = text.dropFirst("http://".count)
-        let tail = rest.firstIndex { $0 == "/" || $0 == "?" }.map { String(rest[$0...]) } ?? ""
-        let name = host.contains(":") ? "[\(host)]" : host
-        return "http://\(name):\(port)\(tail)"
+        return "http://\(host):\(port)\(text.dropFirst("http://".count).drop { $0 != "/" && $0 != "?" })"
     }
 
     /// Whether `url` is this redirect URI with the parameters of a response; a loopback port left open fits any port.
     func matches(_ url: String) -> Bool {
         switch kind {
         case .privateUseScheme:
-            return Self.withoutParameters(url) == Self.withoutParameters(text)
+            return URLParts.split(url).base == URLParts.split(text).base
         case .https, .loopback:
             guard let theirs = URLParts(url), let ours = URLParts(text), !theirs.hasUserInfo else { return false }
             let anyPort = if case .loopback(_, 0, _) = kind { true } else { false }
@@ -63,7 +60,10 @@ struct RedirectURI: Equatable, Sendable {
         }
     }
 
-    private static func withoutParameters(_ uri: String) -> Substring {
-        uri.prefix { $0 != "?" && $0 != "#" }
+    /// The port as written after the host; curl's parser fills in the scheme's own.
+    private static func explicitPort(in url: String) -> UInt16? {
+        let authority = url.dropFirst("http://".count).prefix { $0 != "/" && $0 != "?" }
+        guard let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]") else { return nil }
+        return UInt16(authority[authority.index(after: colon)...])
     }
 }

@@ -9,7 +9,7 @@ enum KeySetEndpoint {
             guard (200...299).contains(response.status) else {
                 return .failure(.landing(.keySet, response, elapsedMillis: budget.elapsedMillis))
             }
-            guard let keys = JWKSet(response.body) else {
+            guard let keys = JWKSet(json: response.body) else {
                 return .failure(.server(.keySet, status: response.status, elapsedMillis: budget.elapsedMillis))
             }
             return .success(keys)

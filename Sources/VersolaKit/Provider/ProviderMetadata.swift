@@ -36,9 +36,8 @@ struct ProviderMetadata: Equatable, Sendable {
         authorizationEndpoint = try Self.required(members.authorization_endpoint, "authorization_endpoint")
         tokenEndpoint = try Self.required(members.token_endpoint, "token_endpoint")
         jwksURI = try Self.required(members.jwks_uri, "jwks_uri")
-        revocationEndpoint = try members.revocation_endpoint?.value.map { url throws(OAuthError) in
-            try Self.usable(url, "revocation_endpoint")
-        }
+        revocationEndpoint =
+            if let url = members.revocation_endpoint?.value { try Self.usable(url, "revocation_endpoint") } else { nil }
         issPromised = members.authorization_response_iss_parameter_supported?.value ?? false
         if let methods = members.code_challenge_methods_supported?.value, !methods.contains("S256") {
             throw Self.unsupported("the provider does not offer PKCE with S256")

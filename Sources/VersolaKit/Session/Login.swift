@@ -36,6 +36,6 @@ struct PastLogins: Sendable {
     }
 
     func page(for state: String) -> ResultPage? {
-        entries.last { ConstantTime.equal($0.state, state) }?.page
+        entries.last { equalInConstantTime($0.state, state) }?.page
     }
 }

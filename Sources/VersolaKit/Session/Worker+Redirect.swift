@@ -15,7 +15,7 @@ extension Worker {
         let response = RedirectResponse(query: delivery.query)
         if let state = response.state, let page = past.page(for: state) { return delivery.answer(page) }
         guard let login = logins[id] else { return delivery.answer(.alreadyUsed) }
-        guard let state = response.state, ConstantTime.equal(state, login.request.state) else {
+        guard let state = response.state, equalInConstantTime(state, login.request.state) else {
             if login.phase == .waiting { fail(login, Self.stateMismatch) }
             return delivery.answer(.failed)
         }
@@ -35,11 +35,11 @@ extension Worker {
     private func handle(_ url: String, _ call: Call<RedirectHandling>) async throws(OAuthError) {
         let notOurs = RedirectHandling(handled: false, error: nil)
         guard configuration.redirectUri.matches(url) else { return call.end(.success(notOurs)) }
-        let response = RedirectResponse(query: URLParts.rawQuery(of: url))
+        let response = RedirectResponse(query: URLParts.split(url).query ?? "")
         guard let state = response.state else { return call.end(.success(mismatch())) }
         if past.page(for: state) != nil { return call.end(.success(notOurs)) }
 
-        if !logins.values.contains(where: { ConstantTime.equal($0.request.state, state) }) {
+        if !logins.values.contains(where: { equalInConstantTime($0.request.state, state) }) {
             guard let stored = try store.pending(state: state) else { return call.end(.success(mismatch())) }
             if stored.request.spent { return call.end(.success(notOurs)) }
             guard isYoung(stored.request) else {
@@ -55,7 +55,7 @@ extension Worker {
             }
             adopt(stored.request, listening: false)
         }
-        guard let login = logins.values.first(where: { ConstantTime.equal($0.request.state, state) }) else { return }
+        guard let login = logins.values.first(where: { equalInConstantTime($0.request.state, state) }) else { return }
         login.outcome.whenSettled { result in
             let error: OAuthError? = if case .failure(let error) = result { error } else { nil }
             call.end(.success(RedirectHandling(handled: true, error: error)))
@@ -80,8 +80,8 @@ extension Worker {
         for (id, login) in logins where login.phase != .settling {
             do throws(OAuthError) {
                 guard let url = try store.takeHandedOver(id), configuration.redirectUri.matches(url) else { continue }
-                let response = RedirectResponse(query: URLParts.rawQuery(of: url))
-                guard let state = response.state, ConstantTime.equal(state, login.request.state) else { continue }
+                let response = RedirectResponse(query: URLParts.split(url).query ?? "")
+                guard let state = response.state, equalInConstantTime(state, login.request.state) else { continue }
                 await settle(id, response)
             } catch {
                 log(.warning, "store: a redirect handed over could not be read: \(error.diagnostics.detail)")
@@ -172,10 +172,9 @@ extension Worker {
             loginStartedAt: request.startedAt.wall / 1000, clockSkew: configuration.clockSkewSeconds)
         let time = time
         let sender = sender
-        return try await keySets.verify(
-            uri: request.jwksURI,
-            judge: { IDTokenValidator.validate(idToken, keys: $0, expectations: expectations, now: time.wall) },
-            load: { await KeySetEndpoint.load(request.jwksURI, sender, budget) }
+        return try await keySet(at: request.jwksURI).verify(
+            load: { await KeySetEndpoint.load(request.jwksURI, sender, budget) },
+            judge: { IDTokenValidator.validate(idToken, keys: $0, expectations: expectations, now: time.wall) }
         ).get()
     }
 }

@@ -13,10 +13,11 @@ actor Worker {
     let session: Session
     let sender: Sender
     let metadata: MetadataCache
-    let keySets: KeySetCache
     let activity: Activity
     nonisolated let queue: StoreQueue
 
+    /// By `jwks_uri`: the provider may move it.
+    private var keySets: [String: KeySetCache] = [:]
     var logins: [String: Login] = [:]
     var past = PastLogins()
     /// The listener of the latest login that is over; a login on the same port closes it early.
@@ -42,7 +43,6 @@ actor Worker {
         self.activity = activity
         sender = Sender(transport: dependencies.transport)
         metadata = MetadataCache(configuration.provider, sender: sender, time: dependencies.time)
-        keySets = KeySetCache(time: dependencies.time)
     }
 
     /// Starts work on the store's queue; false when the client is closed and idle.
@@ -54,6 +54,13 @@ actor Worker {
             self.activity.end()
         }
         return true
+    }
+
+    func keySet(at uri: String) -> KeySetCache {
+        if let known = keySets[uri] { return known }
+        let cache = KeySetCache(time: time)
+        keySets[uri] = cache
+        return cache
     }
 
     /// Stops waiting for anything: listeners close, pending requests stay on disk for whoever comes next.
