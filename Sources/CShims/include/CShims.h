@@ -3,6 +3,7 @@
 #define CSHIMS_H
 
 #include "linux_shims.h"
+#include "lock_registry.h"
 #include "curl_shims.h"
 #include "openssl_shims.h"
 
