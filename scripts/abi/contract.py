@@ -30,10 +30,10 @@ class Inputs:
     landed: Path = ROOT / "Tests/abi/landed/versola.h"
     map: Path = ROOT / "include/versola.map"
     library: Path = ROOT / "build/libversola.so"
-    debug: Path = ROOT / "build/libversola.so.debug"
+    debug: Path = ROOT / "build/libversola.so.1.0.0.debug"
     python: Path = ROOT / "bindings/python/src/versola/_native.py"
     pyproject: Path = ROOT / "bindings/python/pyproject.toml"
-    pkgconfig: Path = ROOT / "build/versola.pc"
+    pkgconfig: Path = ROOT / "build/installed/lib/pkgconfig/versola.pc"
 
 
 def run(*command, **options):
