@@ -1,8 +1,9 @@
 /*
  * SPDX-License-Identifier: Apache-2.0
  *
- * One person's whole day through the C ABI, against the scripted provider: login, token, restart, logout, and a provider
- * that is gone. VERSOLA_TEST_ISSUER names the provider; $BROWSER walks its pages; the session goes to $XDG_STATE_HOME.
+ * One person's whole day through the C ABI, against the scripted provider: login, token, restart, logout, and a
+ * provider that is gone. VERSOLA_TEST_ISSUER names the provider; $BROWSER walks its pages; the session goes to
+ * $XDG_STATE_HOME.
  */
 #include "fixture.h"
 

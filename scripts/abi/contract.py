@@ -2,8 +2,9 @@
 """The checks that hold libversola.so to its contract, include/versola.h. Each is a function of the files it compares;
 its docstring is the rule, Failed tells what differs. Run by scripts/check-abi."""
 
-import ast
+import ctypes
 import re
+import runpy
 import shutil
 import subprocess
 import tempfile
@@ -32,7 +33,7 @@ class Inputs:
     library: Path = ROOT / "build/libversola.so"
     debug: Path = ROOT / "build/libversola.so.1.0.0.debug"
     python: Path = ROOT / "bindings/python/src/versola/_native.py"
-    pyproject: Path = ROOT / "bindings/python/pyproject.toml"
+    python_version: Path = ROOT / "bindings/python/src/versola/__init__.py"
     pkgconfig: Path = ROOT / "build/installed/lib/pkgconfig/versola.pc"
 
 
@@ -114,11 +115,40 @@ def dynamic(library):
     return section
 
 
-def python_strings(path):
-    """Every function name that the Python table spells."""
-    tree = ast.parse(path.read_text())
-    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return [text for text in strings if re.fullmatch(r"versola_[a-z0-9_]+", text)]
+def python_signatures(path):
+    """The Python table, {name: (restype, *argtypes)}. Its module loads no library."""
+    table = runpy.run_path(str(path))["FUNCTIONS"]
+    return {name: (restype, *argtypes) for name, (restype, argtypes) in table.items()}
+
+
+def ctypes_signature(prototype, structs):
+    """(restype, *argtypes) as ctypes has to see this prototype; a view is told by its members and their offsets."""
+    result, parameters = re.fullmatch(r"(.*?)\w+ \((.*)\)", prototype).groups()
+    parameters = [] if parameters == "void" else parameters.split(",")
+    return tuple(ctypes_type(text, structs) for text in [result, *parameters])
+
+
+def ctypes_type(text, structs):
+    scalars = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64}
+    scalars |= {"size_t": ctypes.c_size_t, "bool": ctypes.c_bool}
+    kind, pointers = text.replace("const ", "").replace("*", "").strip(), text.count("*")
+    if kind == "void":
+        return None
+    if kind == "char":
+        return ctypes.c_char_p
+    if kind in scalars:
+        return ctypes.POINTER(scalars[kind]) if pointers else scalars[kind]
+    if kind in structs:
+        return tuple((member, int(offset)) for _, member, offset in structs[kind])
+    return ctypes.c_void_p if pointers == 1 else ctypes.POINTER(ctypes.c_void_p)
+
+
+def ctypes_shown(kind):
+    """A type of the Python table in the same terms."""
+    target = getattr(kind, "_type_", None)
+    if isinstance(target, type) and issubclass(target, ctypes.Structure):
+        return tuple((member, getattr(target, member).offset) for member, *_ in target._fields_)
+    return kind
 
 
 # --- A C library made from a header alone -----------------------------------------------------------------------------
@@ -230,7 +260,16 @@ def library_is_map(inputs):
 
 def python_is_header(inputs):
     """the Python table names exactly the functions of the header"""
-    same("Python table", header_functions(inputs.header), python_strings(inputs.python))
+    same("Python table", header_functions(inputs.header), python_signatures(inputs.python))
+
+
+def python_has_the_types(inputs):
+    """the Python table gives every function the types of the header"""
+    table, structs = python_signatures(inputs.python), views(inputs.header)
+    for name, prototype in prototypes(inputs.header):
+        shown = tuple(ctypes_shown(kind) for kind in table.get(name, ()))
+        if shown != ctypes_signature(prototype, structs):
+            raise Failed(f"{name}: the table says {shown}, the header {prototype}")
 
 
 def needed(inputs):
@@ -281,13 +320,13 @@ def no_icu(inputs):
 
 
 def versions_agree(inputs):
-    """header, export map, pyproject.toml and versola.pc tell the same version"""
+    """header, export map, Python package and versola.pc tell the same version"""
     parts = [macro(inputs.header, f"VERSOLA_VERSION_{part}") for part in ("MAJOR", "MINOR", "PATCH")]
     version = ".".join(parts)
     found = {
         "VERSOLA_VERSION_STRING": macro(inputs.header, "VERSOLA_VERSION_STRING"),
         "versola.pc": re.search(r"^Version: (.*)$", inputs.pkgconfig.read_text(), re.M).group(1),
-        "pyproject.toml": re.search(r'^version = "(.*)"$', inputs.pyproject.read_text(), re.M).group(1),
+        "__version__": re.search(r'^__version__ = "(.*)"$', inputs.python_version.read_text(), re.M).group(1),
     }
     wrong = {name: value for name, value in found.items() if value != version}
     # Nodes are made by releases that add functions; none may be ahead of the version.
@@ -307,6 +346,7 @@ CHECKS = [
     library_is_header,
     library_is_map,
     python_is_header,
+    python_has_the_types,
     needed,
     soname,
     nodelete,

@@ -22,6 +22,7 @@ from abi.contract import (
     no_icu,
     no_runpath,
     nodelete,
+    python_has_the_types,
     python_is_header,
     run,
     size,
@@ -116,8 +117,16 @@ def broken_copies(sound, folder):
     yield (
         python_is_header,
         "table lacks one",
-        replace(sound, python=edited(sound.python, folder, ("[\"']versola_version[\"']", '"other"'))),
+        replace(sound, python=edited(sound.python, folder, ('"versola_version"', '"other"'))),
     )
+
+    def table(wrong, pattern, replacement):
+        return python_has_the_types, wrong, replace(sound, python=edited(sound.python, folder, (pattern, replacement)))
+
+    yield table("int64_t as int32_t", r'("versola_queue_wait": \(\w+, \(\w+, )c_int64', r"\1c_int32")
+    yield table("a parameter too few", r'("versola_client_logout": \(\w+, \(\w+, )c_uint64, ', r"\1")
+    yield table("another result", r'("versola_version": \()\w+', r"\1c_int64")
+    yield table("a view's member", r'"attempts", c_int32', '"attempts", c_int64')
     yield needed, "libz too", library("needs.so", flags=[name, keep, "-Wl,--no-as-needed", "-l:libz.so.1"])
     yield soname, "none", library("nameless.so", flags=[keep])
     yield soname, "ABI raised", header(r"VERSOLA_ABI_VERSION 1", "VERSOLA_ABI_VERSION 2")
@@ -129,8 +138,11 @@ def broken_copies(sound, folder):
     yield versions_agree, "header", header(r"VERSOLA_VERSION_STRING \"[\d.]+\"", 'VERSOLA_VERSION_STRING "9.9.9"')
     yield (
         versions_agree,
-        "pyproject.toml",
-        replace(sound, pyproject=edited(sound.pyproject, folder, (r'^version = "[^"]*"', 'version = "9.9.9"'))),
+        "Python package",
+        replace(
+            sound,
+            python_version=edited(sound.python_version, folder, (r'^__version__ = "[^"]*"', '__version__ = "9.9.9"')),
+        ),
     )
     yield (
         versions_agree,
