@@ -3,7 +3,9 @@
 #define CSHIMS_H
 
 #include "linux_shims.h"
+#include "process_shims.h"
 #include "curl_shims.h"
+#include "jose_shims.h"
 #include "openssl_shims.h"
 
 #endif
