@@ -76,6 +76,8 @@
 #define VERSOLA_CHECK
 #endif
 #if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wnullability-extension"
 #define VERSOLA_NULLABLE _Nullable
 #else
 #define VERSOLA_NULLABLE
@@ -542,5 +544,9 @@ VERSOLA_STATIC_ASSERT(offsetof(versola_server_failure, retry_after_ms) == 8);
 VERSOLA_STATIC_ASSERT(offsetof(versola_server_failure, elapsed_ms) == 24);
 VERSOLA_STATIC_ASSERT(sizeof(versola_network_failure) == 8);
 #undef VERSOLA_STATIC_ASSERT
+
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 #endif
