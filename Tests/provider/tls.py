@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import shutil
 import ssl
 import tempfile
+import weakref
 from pathlib import Path
 
 from cryptography import x509
@@ -19,7 +21,8 @@ class CertificateAuthority:
     """Its certificate is the file `ca_file`; nothing else ever trusts it."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="provider-ca-")
+        self._folder = Path(tempfile.mkdtemp(prefix="provider-ca-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Throw-away test authority")])
         self._certificate = (
@@ -28,7 +31,7 @@ class CertificateAuthority:
             .add_extension(self._usage(sign=True), critical=True)
             .sign(self._key, hashes.SHA256())
         )
-        self.ca_file = Path(self._folder.name) / "ca.pem"
+        self.ca_file = self._folder / "ca.pem"
         self.ca_file.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
 
     def context(self, *, host: str = "127.0.0.1", expired: bool = False) -> ssl.SSLContext:
@@ -43,7 +46,7 @@ class CertificateAuthority:
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        chain = Path(self._folder.name) / f"server-{certificate.serial_number}.pem"
+        chain = self._folder / f"server-{certificate.serial_number}.pem"
         chain.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
