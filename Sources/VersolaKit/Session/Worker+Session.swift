@@ -48,20 +48,20 @@ extension Worker {
         endLogins()
         if contents.facts.hasGrant { session.update { $0.facts.loggingOut = true } }
         let failure = eraseSession()
-        session.update { contents in
-            contents.grant = nil
-            contents.accessToken = nil
-            contents.facts.hasGrant = false
-            contents.facts.keyLocked = false
-            contents.facts.challenge = nil
-        }
+        unsaved = nil
         expiry?.cancel()
         var result = LogoutResult()
         if let grant = contents.grant {
             result.tokenRevoked = await revoke(grant, contents.accessToken, OperationBudget(time))
         }
         runningLogout = nil
-        session.update { $0.facts.loggingOut = false }
+        session.update { contents in
+            contents.grant = nil
+            contents.accessToken = nil
+            contents.facts.keyLocked = false
+            contents.facts.challenge = nil
+            contents.facts.loggingOut = false
+        }
         let outcome: Result<LogoutResult, OAuthError> = if let failure { .failure(failure) } else { .success(result) }
         running.settle(outcome)
         return outcome

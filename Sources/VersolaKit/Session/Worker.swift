@@ -21,6 +21,10 @@ actor Worker {
     /// The listener of the latest login that is over; a login on the same port closes it early.
     var lingering: (any RedirectListener)?
     var runningLogout: Outcome<LogoutResult>?
+    /// Any number of callers share one refresh.
+    var runningRefresh: Outcome<AccessToken>?
+    /// What a refresh brought and the store could not take: written before anything else is sent.
+    var unsaved: Grant?
     var expiry: (any Scheduled)?
     var closed = false
 

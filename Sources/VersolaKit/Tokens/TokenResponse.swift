@@ -24,6 +24,12 @@ struct TokenResponse: Sendable {
         scope = members.scope?.value.flatMap { $0.isEmpty ? nil : $0 }
     }
 
+    /// A new refresh token in an answer that may be wrong in everything else: it must not be lost.
+    static func refreshToken(in body: [UInt8]) -> String? {
+        let members = try? JSONDecoder().decode(Members.self, from: Data(body))
+        return members?.refresh_token?.value.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     /// A number or a numeric string, in seconds; anything that is no such time says nothing (case B16).
     private struct Seconds: Decodable {
         let millis: Int64?
