@@ -3,9 +3,9 @@ import CShims
 import CVersola
 import VersolaKit
 
-typealias ErrorOut = UnsafeMutablePointer<OpaquePointer?>?
-typealias HandleOut = UnsafeMutablePointer<OpaquePointer?>?
-typealias CString = UnsafePointer<CChar>?
+public typealias ErrorOut = UnsafeMutablePointer<OpaquePointer?>?
+public typealias HandleOut = UnsafeMutablePointer<OpaquePointer?>?
+public typealias CString = UnsafePointer<CChar>?
 
 /// The object behind a handle. Handles are made by ``give(_:)`` and end with ``drop(_:as:)``.
 func object<Object: AnyObject>(_ handle: OpaquePointer?, as _: Object.Type = Object.self) -> Object? {

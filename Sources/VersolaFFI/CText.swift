@@ -3,21 +3,21 @@ import Glibc
 
 /// A NUL-terminated copy of a text that C may read until its owner goes; zeroed then.
 final class CText: @unchecked Sendable {
-    let pointer: UnsafePointer<CChar>
     let count: Int
-    private let storage: UnsafeMutableBufferPointer<CChar>
+    private let storage: UnsafeMutablePointer<CChar>
+
+    var pointer: UnsafePointer<CChar> { UnsafePointer(storage) }
 
     init(_ text: String) {
         let utf8 = text.utf8
         storage = .allocate(capacity: utf8.count + 1)
         count = utf8.count
-        for (index, byte) in utf8.enumerated() { storage.initializeElement(at: index, to: CChar(bitPattern: byte)) }
-        storage.initializeElement(at: utf8.count, to: 0)
-        pointer = UnsafePointer(storage.baseAddress.unsafelyUnwrapped)
+        for (index, byte) in utf8.enumerated() { (storage + index).initialize(to: CChar(bitPattern: byte)) }
+        (storage + count).initialize(to: 0)
     }
 
     deinit {
-        explicit_bzero(storage.baseAddress, storage.count)
+        explicit_bzero(storage, count)
         storage.deallocate()
     }
 }

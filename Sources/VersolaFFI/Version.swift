@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-import CShims
 import CVersola
+import VersolaKit
 
 private let version = CText(VERSOLA_VERSION_STRING)
 
@@ -17,5 +17,5 @@ public func versola_abi_version() -> Int32 {
 
 @implementation @_cdecl("versola_has_feature")
 public func versola_has_feature(_ feature: Int32) -> Bool {
-    feature == VERSOLA_FEATURE_HTTP2.number && shim_curl_speaks_http2()
+    feature == VERSOLA_FEATURE_HTTP2.number && CurlFeatures.http2
 }

@@ -17,10 +17,13 @@ public final class OAuthClient: Sendable {
     private let time: any TimeSource
 
     init(_ configuration: OAuthConfiguration, _ dependencies: Dependencies, queue: StoreQueue) throws(OAuthError) {
-        session = Session()
+        let start = try Start(dependencies.store)
+        session = Session(start.contents, reason: start.reason)
         time = dependencies.time
         worker = Worker(configuration, dependencies, session: session, queue: queue, activity: activity)
-        try worker.restoreAtStart()
+        if let pending = start.pending { worker.start { $0.adopt(pending, listening: true) } }
+        dependencies.store.watch { [weak worker] in worker?.start { await $0.storeChanged() } }
+        activity.whenIdle { dependencies.store.close() }
     }
 
     deinit { close() }
@@ -84,25 +87,32 @@ public final class OAuthClient: Sendable {
 
     /// Opens the browser again for the login that waits; nothing when none does.
     public func reopenBrowser() {
-        worker.start { await $0.reopenBrowser() }
+        worker.start { $0.reopenBrowser() }
     }
 
     /// Ends the login that waits with UserCancelled, also one restored from another run; nothing when none does.
     public func cancelLogin() {
-        worker.start { await $0.cancelLogin() }
+        worker.start { $0.cancelLogin() }
     }
 
     // MARK: Tokens
 
     /// An access token that can be used now.
-    public func accessToken() async throws(OAuthError) -> Token {
-        try await startAccessToken().value()
+    public func accessToken(_ options: TokenOptions = TokenOptions()) async throws(OAuthError) -> Token {
+        if let token = try cachedAccessToken(options) { return token }
+        return try await startAccessToken(options).value()
     }
 
-    package func startAccessToken() -> Call<Token> {
+    /// The token in memory if it serves: at once, on the caller's thread.
+    package func cachedAccessToken(_ options: TokenOptions) throws(OAuthError) -> Token? {
+        try checkOpen()
+        return try session.cachedToken(options, time)
+    }
+
+    package func startAccessToken(_ options: TokenOptions) -> Call<Token> {
         start { worker, call in
             do throws(OAuthError) {
-                call.end(.success(try await worker.accessToken()))
+                call.end(.success(try await worker.accessToken(options)))
             } catch {
                 call.end(.failure(error))
             }
@@ -117,7 +127,7 @@ public final class OAuthClient: Sendable {
     }
 
     package func startLogout() -> Call<LogoutResult> {
-        start { call in call.end(await $0.logout()) }
+        start { worker, call in call.end(await worker.logout()) }
     }
 
     /// Ends every caller with SystemCancelled and stops listening. The session stays in the store; what is on the wire is
@@ -129,7 +139,7 @@ public final class OAuthClient: Sendable {
             return Array(calls.cancels.values)
         }
         for cancel in cancels { cancel(.system) }
-        worker.start { await $0.close() }
+        worker.start { $0.close() }
         activity.close()
     }
 
@@ -138,7 +148,7 @@ public final class OAuthClient: Sendable {
         activity.whenIdle(handler)
     }
 
-    private func checkOpen() throws(OAuthError) {
+    package func checkOpen() throws(OAuthError) {
         if calls.withLock({ $0.closed }) { throw Self.closed }
     }
 

@@ -35,4 +35,22 @@ enum ResultPage: Equatable, Sendable {
     case alreadyUsed
     /// Not settled within 10 s: look at the app.
     case pending
+
+    /// How a login that ended this way looks to the person.
+    init(_ error: OAuthError) {
+        self =
+            switch error {
+            case .reauthenticate(.authorizationDenied, _): .denied
+            case .recoverable(.userCancelled, _), .recoverable(.systemCancelled, _): .alreadyUsed
+            default: .failed
+            }
+    }
+
+    init(_ outcome: Result<Identity, OAuthError>) {
+        self =
+            switch outcome {
+            case .success: .signedIn
+            case .failure(let error): ResultPage(error)
+            }
+    }
 }

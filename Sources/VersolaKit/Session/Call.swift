@@ -7,7 +7,7 @@ public enum CancelReason: Sendable, CaseIterable {
     /// The program is being torn down: SystemCancelled, a pending request is kept.
     case system
 
-    var error: OAuthError {
+    package var error: OAuthError {
         switch self {
         case .user: .recoverable(.userCancelled, "the app cancelled because the user did")
         case .system: .recoverable(.systemCancelled, "the call was torn down by the program")

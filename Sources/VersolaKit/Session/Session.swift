@@ -6,20 +6,37 @@
 final class Session: Sendable {
     struct Contents {
         var facts = SessionFacts()
-        var grant: Grant?
+        /// Kept in step with the facts: a grant that is locked away is a fact, too, but not here.
+        var grant: Grant? {
+            didSet { facts.hasGrant = grant != nil }
+        }
         var accessToken: AccessToken?
         /// The latest waiting login's, for the state and `authorizationURL`.
         var authorizationURL: String?
+
+        fileprivate func change(_ reason: OAuthError?) -> SessionStateChange {
+            let state = SessionState(facts)
+            return SessionStateChange(
+                state: state, reason: reason, generation: grant?.generation ?? 0,
+                authorizationURL: state == .authorizing ? authorizationURL : nil)
+        }
     }
 
     private struct Published {
-        var contents = Contents()
-        var current = SessionStateChange(state: .unauthenticated, reason: nil, generation: 0, authorizationURL: nil)
+        var contents: Contents
+        var current: SessionStateChange
         var observers: [UInt64: @Sendable (SessionStateChange) -> Void] = [:]
         var nextObserver: UInt64 = 0
     }
 
-    private let published = Lock(Published())
+    private let published: Lock<Published>
+
+    /// - Parameters:
+    ///   - contents: what a start found; the state that follows is the first value an observer sees.
+    ///   - reason: why a session that was there is not any more.
+    init(_ contents: Contents = Contents(), reason: OAuthError? = nil) {
+        published = Lock(Published(contents: contents, current: contents.change(reason)))
+    }
 
     var contents: Contents { published.withLock { $0.contents } }
     var state: SessionState { published.withLock { $0.current.state } }
@@ -28,11 +45,7 @@ final class Session: Sendable {
     func update(reason: OAuthError? = nil, _ change: (inout Contents) -> Void) {
         published.withLock { published in
             change(&published.contents)
-            published.contents.facts.hasGrant = published.contents.grant != nil
-            let state = SessionState(published.contents.facts)
-            let next = SessionStateChange(
-                state: state, reason: reason, generation: published.contents.grant?.generation ?? 0,
-                authorizationURL: state == .authorizing ? published.contents.authorizationURL : nil)
+            let next = published.contents.change(reason)
             let current = published.current
             guard
                 (next.state, next.generation) != (current.state, current.generation)

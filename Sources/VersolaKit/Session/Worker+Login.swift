@@ -23,12 +23,12 @@ extension Worker {
         // From here to the open browser nothing is awaited: a login that fails before has changed nothing.
         let replaced = logins.values.filter { $0.phase != .settling }
         let taken = replaced.lazy.compactMap(\.listener).first
-        let listener = try taken ?? listen()
+        let listener = if let taken { taken } else { try listen() }
         let request: PendingRequest
         do throws(OAuthError) {
-            let redirectURI = listener.map { configuration.redirectUri.resolved(port: $0.port) }
             request = try authorization.pending(
-                redirectURI: redirectURI ?? configuration.redirectUri.text, random: dependencies.random, time: time)
+                redirectURI: configuration.redirectUri.resolved(port: listener?.port ?? 0), random: dependencies.random,
+                time: time)
             try store.savePending(request)
         } catch {
             if taken == nil { listener?.close() }
@@ -36,8 +36,8 @@ extension Worker {
         }
         for login in replaced { detach(login, keepingListener: taken != nil, page: .replaced) }
         session.update { contents in
-            contents.facts.loginsWaiting += 1 - replaced.count(where: \.isShown)
-            contents.authorizationURL = request.authorizationURL
+            contents.facts.loginsWaiting -= replaced.count(where: \.isShown)
+            contents.addWaiting(request)
         }
         for login in replaced {
             login.outcome.settle(.failure(.recoverable(.userCancelled, "login: another one took the place of this")))
@@ -46,7 +46,7 @@ extension Worker {
         show(request)
     }
 
-    /// Takes a stored request over: at start, or for a redirect that a program received.
+    /// Waits for the redirect of a stored request that the state shows already: at start, or when a program received it.
     func adopt(_ request: PendingRequest, listening: Bool) {
         var listener: (any RedirectListener)?
         if listening, let uri = try? RedirectURI(request.redirectURI), case .loopback(let host, let port, let path) = uri.kind, port != 0 {
@@ -55,10 +55,6 @@ extension Worker {
             } catch {
                 log(.warning, "login: the loopback port of the restored login is taken; it waits for handle_redirect")
             }
-        }
-        session.update { contents in
-            contents.facts.loginsWaiting += 1
-            contents.authorizationURL = request.authorizationURL
         }
         wait(Login(request: request, budget: OperationBudget(time), call: nil, listener: listener))
     }
@@ -76,7 +72,7 @@ extension Worker {
         login.listener?.deliver { [weak self] delivery in
             self?.start { await $0.received(delivery, for: id) }
         }
-        let left = Self.loginLifetimeMillis - max(0, login.request.startedAt.age(time))
+        let left = PendingRequest.lifetimeMillis - max(0, login.request.startedAt.age(time))
         login.deadline = time.schedule(at: time.boot + max(0, left)) { [weak self] in
             self?.start { $0.expire(id) }
         }

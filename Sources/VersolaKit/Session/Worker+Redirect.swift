@@ -42,7 +42,7 @@ extension Worker {
         if !logins.values.contains(where: { equalInConstantTime($0.request.state, state) }) {
             guard let stored = try store.pending(state: state) else { return call.end(.success(mismatch())) }
             if stored.request.spent { return call.end(.success(notOurs)) }
-            guard isYoung(stored.request) else {
+            guard stored.request.isWaiting(time) else {
                 try store.erasePending(stored.request.id)
                 return call.end(.success(RedirectHandling(handled: true, error: Self.expired)))
             }
@@ -50,9 +50,10 @@ extension Worker {
                 try store.handOver(redirect: url, to: stored.request.id)
                 return call.end(.success(RedirectHandling(handled: true, error: nil)))
             }
-            guard session.contents.grant?.refreshToken == nil, try store.adoptPending(stored.request.id) else {
+            guard session.contents.grant?.refreshToken == nil else {
                 return call.end(.success(notOurs))
             }
+            session.update { $0.addWaiting(stored.request) }
             adopt(stored.request, listening: false)
         }
         guard let login = logins.values.first(where: { equalInConstantTime($0.request.state, state) }) else { return }
@@ -89,22 +90,15 @@ extension Worker {
         }
     }
 
-    private func isYoung(_ request: PendingRequest) -> Bool {
-        (0..<Self.loginLifetimeMillis).contains(request.startedAt.age(time))
-    }
-
     /// Judges the response, and finishes the login. A login that is being settled already is left to that.
     private func settle(_ id: String, _ response: RedirectResponse) async {
         guard let login = logins[id], login.phase != .settling else { return }
-        guard isYoung(login.request) else { return fail(login, Self.expired) }
+        guard login.request.isWaiting(time) else { return fail(login, Self.expired) }
         logins[id]?.phase = .settling
         login.deadline?.cancel()
         login.budget.resume()
         if login.phase == .dormant {
-            session.update { contents in
-                contents.facts.loginsWaiting += 1
-                contents.authorizationURL = login.request.authorizationURL
-            }
+            session.update { $0.addWaiting(login.request) }
         }
         do throws(OAuthError) {
             let stored = try await exchange(login.request, response, login.budget)
@@ -134,7 +128,10 @@ extension Worker {
         _ request: PendingRequest, _ response: RedirectResponse, _ budget: OperationBudget
     ) async throws(OAuthError) -> StoredSession {
         let code = try response.code(for: request, elapsedMillis: budget.elapsedMillis)
-        let epoch = try store.spendPending(request.id)
+        let epoch = try store.epoch()
+        guard try store.spendPending(request.id) == .marked else {
+            throw .recoverable(.userCancelled, "login: its redirect was taken by another process")
+        }
         let answer = try await sender.send(
             .codeExchange, CodeExchange.request(request, code: code, clientId: configuration.clientId), budget: budget
         ).get()

@@ -2,12 +2,6 @@
 
 /// The session once it is there: its access token and its end.
 extension Worker {
-    /// What a start finds becomes the first state an observer sees.
-    func restore(_ restored: Restored) {
-        session.update { $0.grant = restored.grant }
-        if let pending = restored.pending { adopt(pending, listening: true) }
-    }
-
     /// Without a refresh token the session ends with its access token (behaviour §1): one timer.
     func watchExpiry() {
         expiry?.cancel()
@@ -57,6 +51,7 @@ extension Worker {
         session.update { contents in
             contents.grant = nil
             contents.accessToken = nil
+            contents.facts.hasGrant = false
             contents.facts.keyLocked = false
             contents.facts.challenge = nil
         }
@@ -112,14 +107,4 @@ extension Worker {
 extension OAuthError {
     static let sessionExpired = OAuthError.reauthenticate(
         .sessionExpired, "nobody is signed in, or the access token ended without a successor")
-}
-
-extension AccessToken {
-    /// Milliseconds until it expires; `nil` = until a 401.
-    func millisLeft(_ time: some TimeSource) -> Int64? {
-        guard let lifetimeMillis else { return nil }
-        let age = receivedAt.age(time)
-        // A receipt in the future (another boot, a clock set back) tells nothing: treat as expired.
-        return age < 0 ? 0 : lifetimeMillis - age
-    }
 }

@@ -3,8 +3,6 @@
 /// A client's work: everything that touches the store or decides about a login. It runs on the store's queue, one piece at a
 /// time, and may block there for a disk's time; while a request is on the wire the queue is free.
 actor Worker {
-    /// How long a login may wait for its redirect.
-    static let loginLifetimeMillis: Int64 = 600_000
     /// How long the listener of a login that is over still answers repeated deliveries.
     static let lingerMillis: Int64 = 2_000
 

@@ -25,9 +25,7 @@ extension RandomSource {
 
     /// Lower-case hex, for the names of records.
     func hex(bytes count: Int) throws(OAuthError) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        let text = try bytes(count).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return String(decoding: text, as: UTF8.self)
+        Hex.encode(try bytes(count))
     }
 }
 

@@ -13,6 +13,6 @@ enum Revocation {
 
     /// 200 without an `error` member: some providers answer 200 and name an error (behaviour §10).
     static func confirmed(_ response: HTTPResponse) -> Bool {
-        response.status == 200 && OAuthErrorBody(response.body) == nil
+        response.status == 200 && response.isComplete && OAuthErrorBody(response.body) == nil
     }
 }
