@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SIZE_LIMIT = 16_000_000
+NAMES_SHOWN = 8
 NEEDED = {"libcurl.so.4", "libssl.so.3", "libcrypto.so.3"}
 NEEDED_RUNTIME = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6"}  # and ld-linux-*.so.*
 STANDARDS = [("c99", "c"), ("c11", "c"), ("c17", "c"), ("c++11", "c++"), ("c++17", "c++"), ("c++20", "c++")]
@@ -50,7 +51,12 @@ def same(what, expected, found):
     expected, found = set(expected), set(found)
     missing, extra = sorted(expected - found), sorted(found - expected)
     if missing or extra:
-        raise Failed(f"{what}: missing {missing or 'nothing'}, too many {extra or 'none'}")
+        raise Failed(f"{what}: missing {shown(missing)}; too many {shown(extra)}")
+
+
+def shown(names):
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return (", ".join(str(name) for name in names[:NAMES_SHOWN]) or "none") + more
 
 
 # --- What the files say -----------------------------------------------------------------------------------------------
