@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CVersola
 import VersolaKit
 
@@ -9,7 +10,9 @@ extension ClientObject {
         _ operation: versola_operation, id: UInt64, _ begin: (OAuthClient) -> Call<Value>,
         _ outcome: @escaping @Sendable (Value) -> (result: OperationResult, error: OAuthError?)
     ) throws(OAuthError) {
-        guard let queue else { throw invalid("client: it was made without a queue; only the blocking forms can be used") }
+        guard let queue else {
+            throw invalid("client: it was made without a queue; only the blocking forms can be used")
+        }
         try client.checkOpen()
         let isNew = operations.withLock { operations in
             guard operations[id] == nil else { return false }
@@ -27,7 +30,8 @@ extension ClientObject {
                 case .failure(let error): (.none, error)
                 }
             queue.push(
-                .completion(operation: operation, id: id, result: value, error: error.map(ErrorObject.init)), of: serial)
+                .completion(operation: operation, id: id, result: value, error: error.map(ErrorObject.init)), of: serial
+            )
         }
     }
 }

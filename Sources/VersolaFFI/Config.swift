@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CShims
 import CVersola
 import VersolaKit
@@ -22,7 +23,6 @@ class Builder {
         if let refusal { throw refusal }
     }
 }
-
 
 /// Sets something on a builder handle; NULL is a refusal that nobody can remember.
 func set<B: Builder>(_ handle: OpaquePointer?, _ change: (B) throws(OAuthError) -> Void) -> Int32 {
@@ -107,7 +107,8 @@ public func versola_config_set_store_memory(_ config: OpaquePointer?) -> Int32 {
 
 @implementation @_cdecl("versola_config_set_store_key_file")
 public func versola_config_set_store_key_file(_ config: OpaquePointer?, _ path: CString) -> Int32 {
-    set(config) { (config: Config) throws(OAuthError) in config.store = .keyFile(path: try text(path, "key file path")) }
+    set(config) { (config: Config) throws(OAuthError) in config.store = .keyFile(path: try text(path, "key file path"))
+    }
 }
 
 @implementation @_cdecl("versola_config_set_browser")

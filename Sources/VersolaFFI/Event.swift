@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CVersola
 import VersolaKit
 
@@ -164,7 +165,9 @@ public func versola_event_dropped(_ event: OpaquePointer?) -> UInt64 {
 public func versola_event_answer_open_url(_ event: OpaquePointer?, _ answer: Int32, _ error: ErrorOut) -> Int32 {
     status(error) { () throws(OAuthError) in
         let event: Event = try required(event, "event")
-        guard case .openURL(_, let report) = event.content else { throw invalid("event: it does not ask to open a URL") }
+        guard case .openURL(_, let report) = event.content else {
+            throw invalid("event: it does not ask to open a URL")
+        }
         switch answer {
         case VERSOLA_OPEN_URL_OPENED.number: report(.opened)
         case VERSOLA_OPEN_URL_FAILED.number: report(.failed)

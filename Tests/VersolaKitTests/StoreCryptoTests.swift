@@ -14,14 +14,14 @@ import Testing
     @Test func sha256OfTheStandardsExample() throws {
         // FIPS 180-4, example "abc".
         #expect(
-            Hex.encode(try SHA256.hash(Array("abc".utf8)))
+            Hex.encode(try HashFunction.sha256.digest(Array("abc".utf8)))
                 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-        #expect(Hex.encode(try SHA256.hash([])).hasPrefix("e3b0c44298fc1c14"))
+        #expect(Hex.encode(try HashFunction.sha256.digest([])).hasPrefix("e3b0c44298fc1c14"))
     }
 
     @Test func hmacOfRFC4231() throws {
         // RFC 4231 §4.3.
-        let code = try SHA256.authenticate(Array("what do ya want for nothing?".utf8), key: Secret("Jefe"))
+        let code = try HMACSHA256.authenticate(Array("what do ya want for nothing?".utf8), key: Secret("Jefe"))
         #expect(Hex.encode(code) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
     }
 
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func aKeyOfAnotherSizeIsAFailureNotACrash() throws {
-        #expect(throws: CryptoFailure.self) {
+        #expect(throws: OAuthError.cryptoUnavailable("set up AES-GCM")) {
             try AESGCM.seal(
                 Secret("x"), key: Secret("short"), nonce: .init(repeating: 0, count: 12), authenticating: [])
         }
@@ -82,9 +82,9 @@ import Testing
     }
 
     @Test func constantTimeComparison() {
-        #expect(constantTimeEqual([], []))
-        #expect(constantTimeEqual([1, 2], [1, 2]))
-        #expect(!constantTimeEqual([1, 2], [1, 3]))
-        #expect(!constantTimeEqual([1, 2], [1]))
+        #expect(equalInConstantTime("", ""))
+        #expect(equalInConstantTime("ab", "ab"))
+        #expect(!equalInConstantTime("ab", "ac"))
+        #expect(!equalInConstantTime("ab", "a"))
     }
 }

@@ -82,7 +82,7 @@ import Testing
         #expect(storeError { _ = try fixture.store().grant() }?.isInvalidated == true)
         #expect(try fixture.files().isDisjoint(with: ["grant", "pending-\(request.id)", "redirect-\(request.id)"]))
         #expect(try fixture.files().contains("key"))
-        #expect(try other.epoch() == 1)
+        #expect(try other.epoch() == 0)
         #expect(try other.spendPending(request.id) == .over)
     }
 

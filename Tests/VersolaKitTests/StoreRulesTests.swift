@@ -310,9 +310,10 @@ import Testing
 
     @Test func anAbsurdGenerationIsNotCountedOn() {
         let counters = StoreCounters(epoch: 1, generation: 5)
-        #expect(counters.afterErasing(generation: .max) == StoreCounters(epoch: 2, generation: 5))
-        #expect(counters.afterErasing(generation: -1) == StoreCounters(epoch: 2, generation: 5))
-        #expect(counters.afterErasing(generation: 7) == StoreCounters(epoch: 2, generation: 7))
+        #expect(counters.afterErasing(generation: .max, isLogout: true) == StoreCounters(epoch: 2, generation: 5))
+        #expect(counters.afterErasing(generation: -1, isLogout: true) == StoreCounters(epoch: 2, generation: 5))
+        #expect(counters.afterErasing(generation: 7, isLogout: true) == StoreCounters(epoch: 2, generation: 7))
+        #expect(counters.afterErasing(generation: 7, isLogout: false) == StoreCounters(epoch: 1, generation: 7))
     }
 
     // MARK: The end

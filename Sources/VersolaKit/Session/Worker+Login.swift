@@ -49,7 +49,9 @@ extension Worker {
     /// Waits for the redirect of a stored request that the state shows already: at start, or when a program received it.
     func adopt(_ request: PendingRequest, listening: Bool) {
         var listener: (any RedirectListener)?
-        if listening, let uri = try? RedirectURI(request.redirectURI), case .loopback(let host, let port, let path) = uri.kind, port != 0 {
+        if listening, let uri = try? RedirectURI(request.redirectURI),
+            case .loopback(let host, let port, let path) = uri.kind, port != 0
+        {
             do throws(OAuthError) {
                 listener = try dependencies.listen(host, port, path)
             } catch {

@@ -19,7 +19,9 @@ extension Worker {
     }
 
     private var livingToken: Token? {
-        guard let token = session.contents.accessToken, token.millisLeft(time).map({ $0 > 0 }) ?? true else { return nil }
+        guard let token = session.contents.accessToken, token.millisLeft(time).map({ $0 > 0 }) ?? true else {
+            return nil
+        }
         return Token(token)
     }
 }

@@ -36,7 +36,8 @@ struct TokenResponse: Sendable {
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
-            let seconds = (try? container.decode(Double.self)) ?? (try? container.decode(String.self)).flatMap(Self.number)
+            let seconds =
+                (try? container.decode(Double.self)) ?? (try? container.decode(String.self)).flatMap(Self.number)
             guard let seconds, seconds >= 0, seconds < 1e11 else {
                 millis = nil
                 return
