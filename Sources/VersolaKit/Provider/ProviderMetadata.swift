@@ -28,7 +28,7 @@ struct ProviderMetadata: Equatable, Sendable {
     init(_ document: [UInt8], configuredIssuer: String, undecodable: OAuthError) throws(OAuthError) {
         guard let members = try? JSONDecoder().decode(Members.self, from: Data(document)) else { throw undecodable }
         guard let issuer = members.issuer?.value else { throw Self.unsupported("the metadata lacks issuer") }
-        guard Self.withoutFinalSlash(issuer) == Self.withoutFinalSlash(configuredIssuer) else {
+        guard Self.withoutFinalSlash(issuer).utf8.elementsEqual(Self.withoutFinalSlash(configuredIssuer).utf8) else {
             throw .configuration(
                 .discoveryIssuerMismatch, "discovery: the metadata names another issuer than the configured one")
         }

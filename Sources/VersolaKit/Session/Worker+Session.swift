@@ -14,20 +14,23 @@ extension Worker {
         }
     }
 
-    /// Ends a session whose access token is over and has no successor. The grant's generation guards against a newer one.
+    /// Ends a session whose access token is over and has no successor.
     func endExpiredSession() {
         let contents = session.contents
-        guard contents.grant?.refreshToken == nil, let token = contents.accessToken,
+        guard let grant = contents.grant, grant.refreshToken == nil, let token = contents.accessToken,
             let left = token.millisLeft(time), left <= 0
         else { return }
-        eraseSession()
+        do throws(OAuthError) {
+            try store.eraseGrant(grant)
+        } catch {
+            log(.error, "store: the expired session could not be erased: \(error.diagnostics.detail)")
+        }
         session.update(reason: .sessionExpired) { contents in
             contents.grant = nil
             contents.accessToken = nil
         }
     }
 
-    @discardableResult
     private func eraseSession() -> OAuthError? {
         do throws(OAuthError) {
             _ = try store.eraseSession()

@@ -60,7 +60,7 @@ actor Worker {
 
     func keySet(at uri: String) -> KeySetCache {
         if let known = keySets[uri] { return known }
-        let cache = KeySetCache(time: time)
+        let cache = KeySetCache(time: time, executor: queue)
         keySets[uri] = cache
         return cache
     }
