@@ -14,7 +14,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# The bundle's libcurl and OpenSSL are the system's, with the system's security updates; no tag can say that, the README does.
+# libcurl and OpenSSL are the system's, with its security updates. No tag can say that; the README does.
 OLDEST_GLIBC = (2, 34)
 
 
