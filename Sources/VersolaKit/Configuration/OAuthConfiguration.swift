@@ -65,6 +65,8 @@ public struct OAuthConfiguration: Sendable {
             try Self.check(url: endpoints.tokenEndpoint, of: "token endpoint")
             try Self.check(url: endpoints.jwksUri, of: "jwks_uri")
             if let url = endpoints.revocationEndpoint { try Self.check(url: url, of: "revocation endpoint") }
+            if let url = endpoints.userInfoEndpoint { try Self.check(url: url, of: "UserInfo endpoint") }
+            if let url = endpoints.endSessionEndpoint { try Self.check(url: url, of: "end-session endpoint") }
             provider = .endpoints(endpoints)
         case (nil, nil): throw refused("an issuer or endpoints are needed")
         case (_?, _?): throw refused("an issuer and endpoints exclude each other")

@@ -108,6 +108,7 @@ extension Worker {
                 contents.facts.loginsWaiting -= login.isShown ? 1 : 0
                 contents.grant = stored.grant
                 contents.accessToken = stored.accessToken
+                contents.facts.challenge = nil
             }
             watchExpiry()
             login.outcome.settle(.success(stored.identity))
