@@ -66,6 +66,30 @@ public func versola_client_access_token(
     }
 }
 
+@implementation @_cdecl("versola_client_refresh")
+public func versola_client_refresh(_ client: OpaquePointer?, _ operation_id: UInt64, _ error: ErrorOut) -> Int32 {
+    status(error) { () throws(OAuthError) in
+        let client: ClientObject = try required(client, "client")
+        try client.start(VERSOLA_OPERATION_REFRESH, id: operation_id) {
+            $0.startAccessToken(TokenOptions(force: true))
+        } _: {
+            (.token(TokenObject($0)), nil)
+        }
+    }
+}
+
+@implementation @_cdecl("versola_client_user_info")
+public func versola_client_user_info(_ client: OpaquePointer?, _ operation_id: UInt64, _ error: ErrorOut) -> Int32 {
+    status(error) { () throws(OAuthError) in
+        let client: ClientObject = try required(client, "client")
+        try client.start(VERSOLA_OPERATION_USER_INFO, id: operation_id) {
+            $0.startUserInfo()
+        } _: {
+            (.userInfo(CText($0)), nil)
+        }
+    }
+}
+
 @implementation @_cdecl("versola_client_handle_redirect")
 public func versola_client_handle_redirect(
     _ client: OpaquePointer?, _ url: CString, _ operation_id: UInt64, _ error: ErrorOut

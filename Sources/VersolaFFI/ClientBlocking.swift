@@ -36,6 +36,33 @@ public func versola_client_access_token_wait(
     }
 }
 
+@implementation @_cdecl("versola_client_refresh_wait")
+public func versola_client_refresh_wait(
+    _ client: OpaquePointer?, _ timeout_ms: Int64, _ token: HandleOut, _ error: ErrorOut
+) -> Int32 {
+    token?.pointee = nil
+    return status(error) { () throws(OAuthError) in
+        let client: ClientObject = try required(client, "client")
+        guard let token else { throw invalid("token is NULL") }
+        let timeout = try Timeout(timeout_ms)
+        let fresh = try wait(for: client.client.startAccessToken(TokenOptions(force: true)), timeout)
+        token.pointee = give(TokenObject(fresh))
+    }
+}
+
+@implementation @_cdecl("versola_client_user_info_wait")
+public func versola_client_user_info_wait(
+    _ client: OpaquePointer?, _ timeout_ms: Int64, _ claims: HandleOut, _ error: ErrorOut
+) -> Int32 {
+    claims?.pointee = nil
+    return status(error) { () throws(OAuthError) in
+        let client: ClientObject = try required(client, "client")
+        guard let claims else { throw invalid("claims is NULL") }
+        let timeout = try Timeout(timeout_ms)
+        claims.pointee = give(StringObject(try wait(for: client.client.startUserInfo(), timeout)))
+    }
+}
+
 @implementation @_cdecl("versola_client_handle_redirect_wait")
 public func versola_client_handle_redirect_wait(
     _ client: OpaquePointer?, _ url: CString, _ timeout_ms: Int64, _ handled: UnsafeMutablePointer<Bool>?,

@@ -29,6 +29,20 @@ public func versola_endpoints_set_revocation_endpoint(_ endpoints: OpaquePointer
     }
 }
 
+@implementation @_cdecl("versola_endpoints_set_user_info_endpoint")
+public func versola_endpoints_set_user_info_endpoint(_ endpoints: OpaquePointer?, _ url: CString) -> Int32 {
+    set(endpoints) { (endpoints: Endpoints) throws(OAuthError) in
+        endpoints.value.userInfoEndpoint = try text(url, "endpoints: user_info_endpoint")
+    }
+}
+
+@implementation @_cdecl("versola_endpoints_set_end_session_endpoint")
+public func versola_endpoints_set_end_session_endpoint(_ endpoints: OpaquePointer?, _ url: CString) -> Int32 {
+    set(endpoints) { (endpoints: Endpoints) throws(OAuthError) in
+        endpoints.value.endSessionEndpoint = try text(url, "endpoints: end_session_endpoint")
+    }
+}
+
 @implementation @_cdecl("versola_endpoints_set_iss_in_redirect")
 public func versola_endpoints_set_iss_in_redirect(_ endpoints: OpaquePointer?, _ promised: Bool) -> Int32 {
     set(endpoints) { (endpoints: Endpoints) in endpoints.value.issInRedirect = promised }

@@ -43,6 +43,7 @@ enum OperationResult: Sendable {
     case none
     case identity(IdentityObject)
     case token(TokenObject)
+    case userInfo(CText)
     case handled(Bool)
     case logout(LogoutResult)
 }
@@ -110,6 +111,11 @@ public func versola_event_token(_ event: OpaquePointer?) -> OpaquePointer? {
 @implementation @_cdecl("versola_event_identity")
 public func versola_event_identity(_ event: OpaquePointer?) -> OpaquePointer? {
     if case .identity(let identity) = object(event, as: Event.self)?.result { lend(identity) } else { nil }
+}
+
+@implementation @_cdecl("versola_event_user_info")
+public func versola_event_user_info(_ event: OpaquePointer?) -> UnsafePointer<CChar>? {
+    if case .userInfo(let claims) = object(event, as: Event.self)?.result { claims.pointer } else { nil }
 }
 
 @implementation @_cdecl("versola_event_handled")

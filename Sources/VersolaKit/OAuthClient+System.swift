@@ -20,7 +20,8 @@ extension OAuthClient {
                 "redirect URI: any program of this user can claim a private-use scheme; https or loopback is safer")
         }
         if configuration.browser == .app, openURL == nil {
-            throw .configuration(.invalidConfiguration, "browser: the app is to open URLs, but there is no way to ask it")
+            throw .configuration(
+                .invalidConfiguration, "browser: the app is to open URLs, but there is no way to ask it")
         }
         let browser: (any Browser)? =
             switch configuration.browser {

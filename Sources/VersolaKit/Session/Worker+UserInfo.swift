@@ -10,10 +10,12 @@ extension Worker {
         guard let endpoint = metadata.userInfoEndpoint else {
             throw .configuration(.providerUnsupported, "UserInfo: the provider has no such endpoint")
         }
-        var response = try await sender.send(.userInfo, UserInfo.request(token, endpoint: endpoint), budget: budget).get()
+        var response = try await sender.send(.userInfo, UserInfo.request(token, endpoint: endpoint), budget: budget)
+            .get()
         if response.status == 401 {
             let fresh = try await replacement(for: token, refusedBy: response)
-            response = try await sender.send(.userInfo, UserInfo.request(fresh, endpoint: endpoint), budget: budget).get()
+            response = try await sender.send(.userInfo, UserInfo.request(fresh, endpoint: endpoint), budget: budget)
+                .get()
             if response.status == 401 { throw refusal(response) }
         }
         guard (200...299).contains(response.status) else {

@@ -55,7 +55,9 @@ enum UserInfo {
             }
             let now = Double(now) / 1000
             if let exp = members.exp {
-                guard let exp = exp.value, exp > now - Double(clockSkew) else { throw .rejected("UserInfo: it has expired.") }
+                guard let exp = exp.value, exp > now - Double(clockSkew) else {
+                    throw .rejected("UserInfo: it has expired.")
+                }
             }
             if let nbf = members.nbf {
                 guard let nbf = nbf.value, nbf <= now + Double(clockSkew) else {
