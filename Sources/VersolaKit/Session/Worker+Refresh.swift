@@ -32,7 +32,10 @@ extension Worker {
         // Once more if a sibling's login replaced the token while ours was refused: that is another token.
         var rejection: OAuthError?
         for _ in 0..<2 {
+            let known = session.contents.accessToken
             guard let grant = try adoptStoredGrant(), let refreshToken = grant.refreshToken else { break }
+            // A sibling was faster, and the sealed cache shares what it got.
+            if let token = grant.accessToken, token != known, token.satisfies(TokenOptions(), time) { return token }
             do throws(OAuthError) {
                 return try await send(refreshToken, of: grant, to: endpoint, budget)
             } catch {
@@ -50,14 +53,6 @@ extension Worker {
     }
 
     private func error(_ rejection: OAuthError?) -> OAuthError { rejection ?? .sessionExpired }
-
-    private func forgetGrant(because reason: OAuthError) {
-        session.update(reason: reason) { contents in
-            contents.grant = nil
-            contents.accessToken = nil
-            contents.facts.refreshing = false
-        }
-    }
 
     /// Waited for at most the request timeout and 5 s, outside the budget.
     private func lockRefresh() async throws(OAuthError) -> HeldLock {
@@ -88,12 +83,7 @@ extension Worker {
     /// The stored grant under the lock: a sibling may have refreshed, signed in or signed out.
     private func adoptStoredGrant() throws(OAuthError) -> Grant? {
         let stored = try store.grant()
-        if let stored, stored != session.contents.grant {
-            session.update { contents in
-                if contents.grant?.generation != stored.generation { contents.accessToken = nil }
-                contents.grant = stored
-            }
-        }
+        if let stored, stored != session.contents.grant { adopt(stored) }
         return stored
     }
 
@@ -105,6 +95,7 @@ extension Worker {
         let answer = await sender.send(.refresh, request, budget: budget)
         let receivedAt = Moment(time)
         var grant = grant
+        grant.accessToken = nil
         if case .success(let response) = answer, (200...299).contains(response.status),
             let rotated = TokenResponse.refreshToken(in: response.body)
         {
@@ -121,6 +112,7 @@ extension Worker {
             grant.idToken = idToken
         }
         grant.scope = accessToken.scope
+        grant.accessToken = sealed(accessToken)
         guard try keep(grant) else { throw .sessionExpired }
         session.update { contents in
             contents.accessToken = accessToken

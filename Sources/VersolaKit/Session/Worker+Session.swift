@@ -55,9 +55,13 @@ extension Worker {
         expiry?.cancel()
         var result = LogoutResult()
         if let grant = contents.grant {
-            result.tokenRevoked = await revoke(grant, contents.accessToken, OperationBudget(time))
+            let budget = OperationBudget(time)
+            result.tokenRevoked = await revoke(grant, contents.accessToken, budget)
+            let endpoint = try? await metadata.metadata(budget: budget).endSessionEndpoint
+            result.sessionEnded = await endSession(grant, at: endpoint)
         }
         runningLogout = nil
+        endSessionIsOff = false
         session.update { contents in
             contents.grant = nil
             contents.accessToken = nil

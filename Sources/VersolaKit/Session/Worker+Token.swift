@@ -18,6 +18,11 @@ extension Worker {
         }
     }
 
+    /// What goes into the store of an access token: nothing, unless the sealed cache is wanted.
+    func sealed(_ token: AccessToken) -> AccessToken? {
+        configuration.accessTokenCache == .sealed ? token : nil
+    }
+
     private var livingToken: Token? {
         guard let token = session.contents.accessToken, token.millisLeft(time).map({ $0 > 0 }) ?? true else {
             return nil

@@ -21,6 +21,9 @@ actor Worker {
     /// The listener of the latest login that is over; a login on the same port closes it early.
     var lingering: (any RedirectListener)?
     var runningLogout: Outcome<LogoutResult>?
+    /// The browser's part of the running logout, and whether it may not begin: a login has taken its place.
+    var endSessionStep: EndSessionStep?
+    var endSessionIsOff = false
     /// Any number of callers share one refresh.
     var runningRefresh: Outcome<AccessToken>?
     /// What a refresh brought and the store could not take: written before anything else is sent.
@@ -69,6 +72,7 @@ actor Worker {
     func close() {
         closed = true
         expiry?.cancel()
+        leaveEndSession(false)
         lingering?.close()
         for (id, login) in logins where login.phase != .settling {
             logins[id] = nil
