@@ -84,6 +84,8 @@ final class LoopbackListener: RedirectListener {
 
     /// The port is free again when this returns.
     func close() {
+        // In a forked child the sockets are the parent's, and to shut one down here would end its listening.
+        guard IOLoop.shared.isRunning else { return }
         let (sockets, watches, connections) = state.withLock { state in
             defer { state = State() }
             state.closing?.cancel()
