@@ -101,7 +101,7 @@ import Testing
     @Test func anyBytesAtAllNeverTrap() {
         var random = SystemRandomNumberGenerator()
         let alphabet = Array("https://a[]:@%?#&=+.0\\\u{0}\u{e9}\u{1F600}")
-        for _ in 0..<20_000 {
+        for _ in 0..<4_000 {
             let count = Int.random(in: 0..<24, using: &random)
             let text = String((0..<count).compactMap { _ in alphabet.randomElement(using: &random) })
             for url in [text, "https://" + text, "http://" + text] {
