@@ -5,5 +5,6 @@
 #include "linux_shims.h"
 #include "curl_shims.h"
 #include "openssl_shims.h"
+#include "browser_shims.h"
 
 #endif
