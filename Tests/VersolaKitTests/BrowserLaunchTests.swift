@@ -5,7 +5,7 @@ import Testing
 @testable import VersolaKit
 
 /// Launchers that are scripts in a folder of the test.
-@Suite(.serialized) struct BrowserLaunchTests {
+@Suite(.serialized, .timeLimit(.minutes(1))) struct BrowserLaunchTests {
     private let folder = TemporaryFolder()
     private let url = "https://as.example/authorize?state=very-private"
 
