@@ -308,6 +308,17 @@ import Testing
         try await refused(port)
     }
 
+    @Test func closedListenerIsFreedThoughItsDeliveriesAreKept() async throws {
+        var login: Login? = try Login()
+        let port = try #require(login?.port)
+        weak let listener = login?.listener
+        #expect(httpStatus(login?.navigate("/callback?code=1")) == 200)
+        login?.listener.close(afterMillis: 10)
+        login = nil
+        try await refused(port)
+        while listener != nil { try await Task.sleep(for: .milliseconds(2)) }
+    }
+
     @Test func listenerThatIsLetGoStops() async throws {
         try await refused(try Login().port)
     }
