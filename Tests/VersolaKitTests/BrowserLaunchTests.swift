@@ -5,7 +5,7 @@ import Testing
 @testable import VersolaKit
 
 /// Launchers that are scripts in a folder of the test.
-@Suite(.serialized) struct BrowserLaunchTests {
+@Suite(.serialized, .timeLimit(.minutes(1))) struct BrowserLaunchTests {
     private let folder = TemporaryFolder()
     private let url = "https://as.example/authorize?state=very-private"
 
@@ -14,8 +14,7 @@ import Testing
         _ variables: [String: String], until last: @escaping (String) -> Bool
     ) async -> [(level: LogLevel, text: String)] {
         let (stream, log) = AsyncStream.makeStream(of: (level: LogLevel, text: String).self)
-        let browser = SystemBrowser(
-            environment: BrowserEnvironment(variables: variables), log: Log(level: .debug) { log.yield(($0, $1)) })
+        let browser = SystemBrowser(environment: BrowserEnvironment(variables: variables), log: Log(level: .debug) { log.yield(($0, $1)) })
         browser.open(url) { _ in }
         var lines: [(level: LogLevel, text: String)] = []
         for await line in stream {

@@ -7,10 +7,10 @@ import Testing
 @Suite struct ListenerSocketTests {
     private typealias Socket = LoopbackSocket
 
-    private func option(_ descriptor: Int32, _ option: Int32) -> Int32 {
+    private func option(_ descriptor: Int32, _ option: Int32, level: Int32 = SOL_SOCKET) -> Int32 {
         var value: Int32 = -1
         var length = socklen_t(MemoryLayout<Int32>.size)
-        getsockopt(descriptor, SOL_SOCKET, option, &value, &length)
+        getsockopt(descriptor, level, option, &value, &length)
         return value
     }
 
@@ -24,6 +24,15 @@ import Testing
             #expect(fcntl(bound.descriptor, F_GETFD) & FD_CLOEXEC != 0)
             #expect(fcntl(bound.descriptor, F_GETFL) & O_NONBLOCK != 0)
         }
+    }
+
+    @Test func ipv6SocketLeavesIPv4Alone() throws {
+        let bound = try Socket.openOne(.v6, 0)
+        defer { close(bound.descriptor) }
+        #expect(option(bound.descriptor, IPV6_V6ONLY, level: Int32(IPPROTO_IPV6)) == 1)
+        // On the same port, which a dual-stack socket would refuse.
+        let twin = try Socket.openOne(.v4, bound.port)
+        close(twin.descriptor)
     }
 
     @Test func nobodyElseGetsThePortWhileWeListen() throws {

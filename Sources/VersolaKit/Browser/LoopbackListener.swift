@@ -114,7 +114,8 @@ final class LoopbackListener: RedirectListener {
 
     private func stopAccepting() {
         let (sockets, watches, undecided) = state.withLock { state in
-            defer { (state.sockets, state.watches) = ([], []) }
+            // The handler too: it may hold a delivery, which holds its connection, which holds the listener.
+            defer { (state.sockets, state.watches, state.handler) = ([], [], nil) }
             return (state.sockets, state.watches, state.connections.filter(\.isReadingHead))
         }
         for watch in watches { watch.cancel() }
