@@ -61,6 +61,11 @@ import Testing
         store.abandonPending(id)
     }
 
+    @Test(arguments: ["", "../x", "ABC", "a b"]) func anIdThatIsNoNameIsRefused(_ id: String) throws {
+        let store = try store(.disk)
+        #expect(storeError { try store.savePending(.sample(time, id: id)) }?.isStoreUnavailable == true)
+    }
+
     // MARK: The spent mark
 
     @Test(arguments: Place.allCases) func aCodeIsSentOnce(_ place: Place) throws {
