@@ -160,6 +160,31 @@ import Testing
         other.release()
     }
 
+    @Test func alsoALockWhoseFileIsErasedEachTimeExcludes() throws {
+        let inside = Lock(0)
+        let overlaps = Lock(0)
+        let entered = Lock(0)
+        DispatchQueue.concurrentPerform(iterations: 4) { _ in
+            guard let records = try? fixture.records() else { return }
+            for _ in 0..<200 {
+                guard let lock = try? records.lock(.owner(id), waitMillis: 60_000) else { continue }
+                let count = inside.withLock { count in
+                    count += 1
+                    return count
+                }
+                if count != 1 { overlaps.withLock { $0 += 1 } }
+                entered.withLock { $0 += 1 }
+                sched_yield()
+                inside.withLock { $0 -= 1 }
+                // The last thing its holder does: from here another may make and lock a new file.
+                _ = unlink((try? fixture.path("owner-\(id)")) ?? "")
+                lock.release()
+            }
+        }
+        #expect(entered.withLock { $0 } == 800)
+        #expect(overlaps.withLock { $0 } == 0)
+    }
+
     /// A forked child must not keep the locks of a parent that dies.
     @Test func aForkedChildHasNoLocks() throws {
         let records = try fixture.records()
