@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CShims
 import Dispatch
 import Glibc
 import Testing
@@ -160,29 +161,13 @@ import Testing
         other.release()
     }
 
-    @Test func alsoALockWhoseFileIsErasedEachTimeExcludes() throws {
-        let inside = Lock(0)
-        let overlaps = Lock(0)
-        let entered = Lock(0)
-        DispatchQueue.concurrentPerform(iterations: 4) { _ in
-            guard let records = try? fixture.records() else { return }
-            for _ in 0..<200 {
-                guard let lock = try? records.lock(.owner(id), waitMillis: 60_000) else { continue }
-                let count = inside.withLock { count in
-                    count += 1
-                    return count
-                }
-                if count != 1 { overlaps.withLock { $0 += 1 } }
-                entered.withLock { $0 += 1 }
-                sched_yield()
-                inside.withLock { $0 -= 1 }
-                // The last thing its holder does: from here another may make and lock a new file.
-                _ = unlink((try? fixture.path("owner-\(id)")) ?? "")
-                lock.release()
-            }
-        }
-        #expect(entered.withLock { $0 } == 800)
-        #expect(overlaps.withLock { $0 } == 0)
+    @Test func aLockOnAFileErasedMeanwhileIsNoLock() throws {
+        let directory = try fixture.place().open()
+        let file = versola_lock_open(directory.raw, "owner-01")
+        defer { versola_lock_close(file) }
+        #expect(try FileLock.tryLock(file) == .had)
+        #expect(unlinkat(directory.raw, "owner-01", 0) == 0)
+        #expect(try FileLock.tryLock(file) == .erased)
     }
 
     /// A forked child must not keep the locks of a parent that dies.
