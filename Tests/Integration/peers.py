@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from glewlwyd_walker import GlewlwydWalker
-from walker import Person, Walker
+from walker import ALICE, Person, Walker
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Peer:
         should = SHOULD[what]
         return self.deviations[what].does if what in self.deviations else should
 
-    def browser(self, person: Person = Person()) -> Walker:
+    def browser(self, person: Person = ALICE) -> Walker:
         return self.walker(person)
 
 

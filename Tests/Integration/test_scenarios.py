@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
+
 from peers import HYDRA, KEYCLOAK
 from person_at_browser import PersonAtBrowser
 from running_peer import RunningPeer

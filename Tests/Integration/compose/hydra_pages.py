@@ -33,10 +33,16 @@ def admin(method: str, path: str, body: Any = None, **query: str) -> Any:
 
 def register(client_id: str, *, asks: bool) -> None:
     client = {
-        "client_id": client_id, "client_name": client_id, "token_endpoint_auth_method": "none",
-        "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
-        "redirect_uris": REDIRECT_URIS, "post_logout_redirect_uris": REDIRECT_URIS,
-        "scope": "openid profile email offline_access", "skip_consent": not asks, "skip_logout_consent": not asks,
+        "client_id": client_id,
+        "client_name": client_id,
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "redirect_uris": REDIRECT_URIS,
+        "post_logout_redirect_uris": REDIRECT_URIS,
+        "scope": "openid profile email offline_access",
+        "skip_consent": not asks,
+        "skip_logout_consent": not asks,
     }
     try:
         admin("POST", "/admin/clients", client)

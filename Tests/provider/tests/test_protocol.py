@@ -24,11 +24,18 @@ def claims_of(provider: Provider, id_token: str, alg: str = "RS256") -> dict[str
 def test_a_whole_login(provider: Provider, client: NativeClient) -> None:
     tokens = client.sign_in()
     claims = claims_of(provider, tokens["id_token"])
-    assert (claims["iss"], claims["sub"], claims["aud"], claims["nonce"]) == (provider.issuer, "alice", "native-app", "n")
+    assert (claims["iss"], claims["sub"], claims["aud"], claims["nonce"]) == (
+        provider.issuer,
+        "alice",
+        "native-app",
+        "n",
+    )
     half = hashlib.sha256(tokens["access_token"].encode()).digest()[:16]
     assert claims["at_hash"] == base64.urlsafe_b64encode(half).rstrip(b"=").decode()
     assert client.bearer("userinfo", tokens["access_token"]).json() == {
-        "sub": "alice", "email": "alice@example.test", "email_verified": True
+        "sub": "alice",
+        "email": "alice@example.test",
+        "email_verified": True,
     }
     assert client.bearer("api", tokens["access_token"]).json()["hello"] == "alice"
 
