@@ -90,20 +90,22 @@ def main() -> int:
         outcome = data / "outcome"
         outcome.unlink(missing_ok=True)
         settings = environment(data)
-        print(f"Provider  {issuer} (django-oauth-toolkit)")
-        print(f"Browser   {SAYS[arguments.browser]}", flush=True)
+        print(f"provider: {issuer} (django-oauth-toolkit)")
+        print(f"browser: {SAYS[arguments.browser]}", flush=True)
         if arguments.browser != "yours":
             settings["BROWSER"] = str(stand_in(arguments.browser, data, outcome))
-        command = [sys.executable, str(REPOSITORY / "examples" / "python" / "signin.py"), issuer, CLIENT_ID]
+        signin = [sys.executable, str(REPOSITORY / "examples" / "python" / "signin.py")]
+        options = ["--scopes", "openid profile email", "--api", f"{issuer}/userinfo/"]
+        command = [*signin, issuer, CLIENT_ID, *options]
         try:
             status = subprocess.run(command, env=settings, timeout=600).returncode
         except subprocess.TimeoutExpired:
             print("Nobody signed in within 10 minutes.")
             status = 1
         if outcome.exists():
-            print(f"Page      {outcome.read_text()}")
+            print(f"page: {outcome.read_text()}")
         if arguments.keep is not None:
-            print(f"Kept in   {data}")
+            print(f"kept in: {data}")
         return status
 
 

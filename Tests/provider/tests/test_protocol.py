@@ -82,6 +82,12 @@ def test_redirect_uris_match_but_for_the_loopback_port(client: NativeClient, uri
     assert accepted or page.status == 400
 
 
+def test_only_http_has_a_port_of_its_choice(provider: Provider, client: NativeClient) -> None:
+    provider.clients["native-app"] = Client("native-app", ("https://127.0.0.1/callback",), ())
+    uri = "https://127.0.0.1:5/callback"
+    assert walk(client.authorization_url(redirect_uri=uri), stop_at=uri).status == 400
+
+
 @pytest.mark.parametrize(
     "changes, error",
     [
