@@ -25,6 +25,7 @@ struct RedirectDelivery: Sendable {
 /// What the person reads when the browser is done. Which language and how it looks is the page's affair.
 enum ResultPage: Equatable, Sendable {
     case signedIn
+    case signedOut
     /// The person, or the provider, said no.
     case denied
     /// Something went wrong that the person cannot mend here: go back to the app.
@@ -35,4 +36,22 @@ enum ResultPage: Equatable, Sendable {
     case alreadyUsed
     /// Not settled within 10 s: look at the app.
     case pending
+
+    /// How a login that ended this way looks to the person.
+    init(_ error: OAuthError) {
+        self =
+            switch error {
+            case .reauthenticate(.authorizationDenied, _): .denied
+            case .recoverable(.userCancelled, _), .recoverable(.systemCancelled, _): .alreadyUsed
+            default: .failed
+            }
+    }
+
+    init(_ outcome: Result<Identity, OAuthError>) {
+        self =
+            switch outcome {
+            case .success: .signedIn
+            case .failure(let error): ResultPage(error)
+            }
+    }
 }

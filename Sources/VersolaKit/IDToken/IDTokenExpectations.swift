@@ -18,6 +18,17 @@ struct IDTokenExpectations: Equatable, Sendable {
     var clockSkew: Int64 = 60
 }
 
+/// What an ID token that a refresh brought is held against (OpenID Connect Core §12.2, behaviour §6).
+struct RefreshedIDTokenExpectations: Equatable, Sendable {
+    /// Of the grant that was refreshed.
+    var login: LoginClaims
+    var clientID: String
+    /// The new one, for `at_hash`.
+    var accessToken: String
+    /// Seconds, 0 to 300.
+    var clockSkew: Int64 = 60
+}
+
 /// A verified ID token.
 struct VerifiedIDToken: Equatable, Sendable {
     var login: LoginClaims

@@ -11,8 +11,13 @@ struct Grant: Codable, Equatable, Sendable {
     var scope: String
     /// The login's claims that a refreshed ID token is compared with.
     var login: LoginClaims
-    /// Only with the sealed cache, or when there is no refresh token to replace it.
+    /// Only with the sealed cache.
     var accessToken: AccessToken?
+
+    /// Whether it is a grant still: a refresh token, or an access token that has not expired (behaviour §1).
+    func isUsable(_ time: some TimeSource) -> Bool {
+        refreshToken != nil || accessToken?.isAlive(time) == true
+    }
 }
 
 /// The claims of a login's ID token that later ID tokens must repeat (OpenID Connect Core §12.2).
@@ -35,6 +40,13 @@ struct AccessToken: Codable, Equatable, Sendable {
     var receivedAt: Moment
     /// Absent: usable until a 401.
     var lifetimeMillis: Int64?
+
+    /// Real expiry, no leeway. A receipt in the future, by a wall clock put back after a reboot, counts as expired.
+    func isAlive(_ time: some TimeSource) -> Bool {
+        guard let lifetimeMillis else { return true }
+        let age = receivedAt.age(time)
+        return age >= 0 && age < lifetimeMillis
+    }
 }
 
 /// A point in time that survives the process: exact within one boot, by the wall clock after it.

@@ -28,6 +28,9 @@ struct HTTPResponse: Equatable, Sendable {
     var fields: [HTTPField]
     /// After decompression; never over the transport's limit.
     var body: [UInt8]
+    /// False when the body was over the limit or broken in its compression: it is then empty here and must be taken as one
+    /// that cannot be decoded.
+    var isComplete = true
 
     /// Every value of a field, name compared without case.
     func values(_ name: String) -> [String] {

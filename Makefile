@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds libversola.so as it is released and calls the scripts that do the rest; `make help` lists the targets.
+# The link flags live here and not in Package.swift: there they would apply to `swift test` as well and break it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := library
+
+HEADER := include/versola.h
+VERSION := $(shell sed -n 's/^\#define VERSOLA_VERSION_STRING "\(.*\)"/\1/p' $(HEADER))
+ABI := $(shell sed -n 's/^\#define VERSOLA_ABI_VERSION //p' $(HEADER))
+SONAME := libversola.so.$(ABI)
+# The numbers after the ABI's are fixed: versola_version() tells the version.
+LIBRARY := $(SONAME).0.0
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DESTDIR ?=
+FILL_IN = -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	-e 's|@VERSION@|$(VERSION)|' -e 's|@VERSION_MAJOR@|$(firstword $(subst ., ,$(VERSION)))|' \
+	-e 's|@LIBRARY@|$(LIBRARY)|' -e 's|@SONAME@|$(SONAME)|' \
+	-e "s|@INCLUDEDIR_FROM_LIBDIR@|$$(realpath -m --relative-to='$(LIBDIR)' '$(INCLUDEDIR)')|"
+
+# SANITIZE=address builds a variant of its own beside the release library.
+SANITIZE ?=
+ifeq ($(SANITIZE),)
+BUILD := build
+SCRATCH := .build/release-abi
+VARIANT_FLAGS := -Xswiftc -Osize -Xlinker -z -Xlinker defs -Xlinker --gc-sections
+else
+BUILD := build/$(SANITIZE:address=asan)
+SCRATCH := .build/$(SANITIZE:address=asan)
+# The sanitizer's runtime comes with the program, so its symbols stay undefined here.
+VARIANT_FLAGS := --sanitize=$(SANITIZE) -Xswiftc -O
+endif
+
+# -static-stdlib: no Swift runtime to install and none that installs signal handlers; the libraries named by hand are those
+# that FoundationEssentials leaves out when it is linked statically. nodelete: a Swift runtime cannot be unloaded.
+LINK_FLAGS := -Xswiftc -static-stdlib \
+	-Xlinker --version-script=$(CURDIR)/include/versola.map -Xlinker -soname=$(SONAME) \
+	-Xlinker -z -Xlinker nodelete $(VARIANT_FLAGS) \
+	-Xlinker -lswiftSynchronization -Xlinker -l_FoundationCollections -Xlinker -l_FoundationCShims
+
+# The linker remarks on mktemp, which the toolchain's own FoundationEssentials mentions; nothing here calls it.
+KNOWN_REMARK := mktemp
+
+.PHONY: help library test lint format install demo wheel clean
+
+help: ## lists the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@echo "Variables: DESTDIR, PREFIX, LIBDIR, INCLUDEDIR (install); SANITIZE=address (library)"
+
+library: ## the release library, stripped, its debug information beside it (default)
+	@mkdir -p $(BUILD)
+	@# SwiftPM does not watch the export map.
+	@built=$(SCRATCH)/release/libversola.so; [[ $$built -nt include/versola.map ]] || rm -f $$built
+	@swift build -c release --product versola --scratch-path $(SCRATCH) \
+		--disable-local-rpath $(LINK_FLAGS) 2>&1 | sed '/$(KNOWN_REMARK)/d'
+	@built=$(SCRATCH)/release/libversola.so; target=$(BUILD)/$(LIBRARY); \
+	if [[ ! $$target -nt $$built ]]; then \
+		objcopy --only-keep-debug $$built $$target.debug; chmod a-x $$target.debug; \
+		strip --strip-unneeded -o $$target.new $$built; \
+		objcopy --add-gnu-debuglink=$$target.debug $$target.new; \
+		mv $$target.new $$target; \
+	fi
+	@ln -sf $(LIBRARY) $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $(BUILD)/libversola.so
+	@echo "$(BUILD)/$(LIBRARY): $$(stat -c %s $(BUILD)/$(LIBRARY)) bytes"
+
+test: ## everything that is tested, as the README says; scripts/test STAGE... runs a part
+	@scripts/setup test
+	@scripts/test
+
+lint: ## style, licence headers, shell and Python checks
+	@scripts/lint
+
+format: ## rewrites Swift and Python sources in the house style
+	@swift format --in-place --recursive Package.swift Sources Tests
+	@.venv/bin/ruff format --quiet .
+
+install: library ## library, header, pkg-config file and CMake package below DESTDIR and PREFIX
+	@install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/versola $(DESTDIR)$(INCLUDEDIR)
+	@install -m 644 $(BUILD)/$(LIBRARY) $(DESTDIR)$(LIBDIR)/
+	@ln -sf $(LIBRARY) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libversola.so
+	@install -m 644 $(HEADER) $(DESTDIR)$(INCLUDEDIR)/
+	@sed $(FILL_IN) packaging/versola.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/versola.pc
+	@for file in versolaConfig.cmake versolaConfigVersion.cmake; do \
+		sed $(FILL_IN) packaging/cmake/$$file.in > $(DESTDIR)$(LIBDIR)/cmake/versola/$$file; \
+	done
+
+demo: library ## signs in on a real provider with examples/python/signin.py
+	@scripts/setup
+	@.venv/bin/python scripts/demo.py
+
+wheel: library ## the Python package with the library inside, in dist/
+	@.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist bindings/python
+
+clean: ## removes build products; .venv stays
+	@rm -rf .build build dist

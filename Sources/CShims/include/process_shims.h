@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PROCESS_SHIMS_H
+#define PROCESS_SHIMS_H
+
+#include <stdbool.h>
+
+/* A non-blocking, close-on-exec eventfd; -1 and errno on failure. */
+int shim_eventfd(void);
+
+/* Notes that the library is in use in this process. */
+void shim_process_used(void);
+
+/* Whether the library was in use in this process's parent when it forked: threads and locks of the parent are not here. */
+bool shim_process_is_forked_child(void);
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Loads the provider's key set (`jwks_uri`, RFC 7517 §5).
+enum KeySetEndpoint {
+    static func load(_ url: String, _ sender: Sender, _ budget: OperationBudget) async -> Result<JWKSet, OAuthError> {
+        let request = HTTPRequest(
+            method: "GET", url: url,
+            fields: [HTTPField(name: "Accept", value: "application/jwk-set+json, application/json")])
+        return await sender.send(.keySet, request, budget: budget).flatMap { response in
+            guard (200...299).contains(response.status) else {
+                return .failure(.landing(.keySet, response, elapsedMillis: budget.elapsedMillis))
+            }
+            guard let keys = JWKSet(json: response.body) else {
+                return .failure(.server(.keySet, status: response.status, elapsedMillis: budget.elapsedMillis))
+            }
+            return .success(keys)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The provider's metadata in memory, as long as the provider says (`Cache-Control`), then asked for again with its `ETag`.
+/// A failure is never cached. One login uses one copy throughout.
+final class MetadataCache: Sendable {
+    private struct Entry {
+        var metadata: ProviderMetadata
+        var entityTag: String?
+        var freshUntil: BootMillis
+    }
+
+    /// Without a word from the provider.
+    private static let defaultLifetimeMillis: Int64 = 3_600_000
+    private static let longestLifetimeMillis: Int64 = 86_400_000
+
+    private let provider: OAuthConfiguration.Provider
+    private let sender: Sender
+    private let time: any TimeSource
+    private let entry = Lock<Entry?>(nil)
+
+    init(_ provider: OAuthConfiguration.Provider, sender: Sender, time: any TimeSource) {
+        self.provider = provider
+        self.sender = sender
+        self.time = time
+    }
+
+    func metadata(budget: OperationBudget) async throws(OAuthError) -> ProviderMetadata {
+        switch provider {
+        case .endpoints(let endpoints): return ProviderMetadata(endpoints)
+        case .discovery(let issuer): return try await discover(issuer, budget)
+        }
+    }
+
+    /// Fresh or not, without asking: for what must not wait for the network.
+    var cached: ProviderMetadata? {
+        if case .endpoints(let endpoints) = provider { return ProviderMetadata(endpoints) }
+        return entry.withLock { $0?.metadata }
+    }
+
+    private func discover(_ issuer: String, _ budget: OperationBudget) async throws(OAuthError) -> ProviderMetadata {
+        let known = entry.withLock { $0 }
+        if let known, known.freshUntil > time.boot { return known.metadata }
+        var request = HTTPRequest(method: "GET", url: ProviderMetadata.wellKnownURL(issuer: issuer))
+        request.fields.append(HTTPField(name: "Accept", value: "application/json"))
+        if let tag = known?.entityTag { request.fields.append(HTTPField(name: "If-None-Match", value: tag)) }
+
+        let response = try await sender.send(.discovery, request, budget: budget).get()
+        if response.status == 304, var known, known.entityTag != nil {
+            known.freshUntil = time.boot + Self.lifetimeMillis(response)
+            entry.withLock { $0 = known }
+            return known.metadata
+        }
+        guard (200...299).contains(response.status) else {
+            throw .landing(.discovery, response, elapsedMillis: budget.elapsedMillis)
+        }
+        let metadata = try ProviderMetadata(
+            response.body, configuredIssuer: issuer,
+            undecodable: .server(.discovery, status: response.status, elapsedMillis: budget.elapsedMillis))
+        let tags = response.values("ETag")
+        entry.withLock {
+            $0 = Entry(
+                metadata: metadata, entityTag: tags.count == 1 ? tags.first : nil,
+                freshUntil: time.boot + Self.lifetimeMillis(response))
+        }
+        return metadata
+    }
+
+    /// `max-age` of `Cache-Control` (RFC 9111 §5.2.2); 0 for `no-store` and `no-cache`; bounded by a day.
+    static func lifetimeMillis(_ response: HTTPResponse) -> Int64 {
+        let directives = response.values("Cache-Control").flatMap { $0.split(separator: ",") }
+            .map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
+        if directives.contains("no-store") || directives.contains("no-cache") { return 0 }
+        guard let maxAge = directives.first(where: { $0.hasPrefix("max-age=") })?.dropFirst("max-age=".count) else {
+            return defaultLifetimeMillis
+        }
+        guard let seconds = Int64(maxAge), seconds >= 0 else { return 0 }
+        return min(seconds, longestLifetimeMillis / 1000) * 1000
+    }
+}

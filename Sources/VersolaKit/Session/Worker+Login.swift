@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A login from the call to the open browser (behaviour §4, steps 1 to 7), and all that can end its waiting.
+extension Worker {
+    func login(_ options: LoginOptions, _ call: Call<Identity>) async {
+        do throws(OAuthError) {
+            try await open(options, call)
+        } catch {
+            log(.info, "login: \(error.diagnostics.detail)")
+            call.end(.failure(error))
+        }
+    }
+
+    private func open(_ options: LoginOptions, _ call: Call<Identity>) async throws(OAuthError) {
+        if session.state == .locked { throw .recoverable(.unlockRequired, "login: the store's key is locked") }
+        if let runningLogout {
+            endSessionIsOff = true
+            leaveEndSession(false)
+            _ = await runningLogout.result
+        }
+        let budget = OperationBudget(time)
+        let metadata = try await metadata.metadata(budget: budget)
+        let authorization = try AuthorizationRequest(configuration, options, metadata)
+        guard !call.isEnded else { return }
+        guard !closed else { throw CancelReason.system.error }
+
+        // From here to the open browser nothing is awaited: a login that fails before has changed nothing.
+        let replaced = logins.values.filter { $0.phase != .settling }
+        let taken = replaced.lazy.compactMap(\.listener).first
+        let listener = if let taken { taken } else { try listen(for: configuration.redirectUri) }
+        let request: PendingRequest
+        do throws(OAuthError) {
+            request = try authorization.pending(
+                redirectURI: configuration.redirectUri.resolved(port: listener?.port ?? 0), random: dependencies.random,
+                time: time)
+            try store.savePending(request)
+        } catch {
+            if taken == nil { listener?.close() }
+            throw error
+        }
+        for login in replaced { detach(login, keepingListener: taken != nil, page: .replaced) }
+        session.update { contents in
+            contents.facts.loginsWaiting -= replaced.count(where: \.isShown)
+            contents.addWaiting(request)
+        }
+        for login in replaced {
+            login.outcome.settle(.failure(.recoverable(.userCancelled, "login: another one took the place of this")))
+        }
+        wait(Login(request: request, budget: budget, call: call, listener: listener))
+        show(request)
+    }
+
+    /// Waits for the redirect of a stored request that the state shows already: at start, or when a program received it.
+    func adopt(_ request: PendingRequest, listening: Bool) {
+        var listener: (any RedirectListener)?
+        if listening, let uri = try? RedirectURI(request.redirectURI),
+            case .loopback(let host, let port, let path) = uri.kind, port != 0
+        {
+            do throws(OAuthError) {
+                listener = try dependencies.listen(host, port, path)
+            } catch {
+                log(.warning, "login: the loopback port of the restored login is taken; it waits for handle_redirect")
+            }
+        }
+        wait(Login(request: request, budget: OperationBudget(time), call: nil, listener: listener))
+    }
+
+    /// A listener for a loopback redirect URI; none for the other kinds.
+    func listen(for uri: RedirectURI) throws(OAuthError) -> (any RedirectListener)? {
+        guard case .loopback(let host, let port, let path) = uri.kind else { return nil }
+        if port != 0 { lingering?.close() }
+        return try dependencies.listen(host, port, path)
+    }
+
+    private func wait(_ login: Login) {
+        var login = login
+        let id = login.request.id
+        login.budget.suspend()
+        login.listener?.deliver { [weak self] delivery in
+            self?.start { await $0.received(delivery, for: id) }
+        }
+        let left = PendingRequest.lifetimeMillis - max(0, login.request.startedAt.age(time))
+        login.deadline = time.schedule(at: time.boot + max(0, left)) { [weak self] in
+            self?.start { $0.expire(id) }
+        }
+        logins[id] = login
+        guard let call = login.call else { return }
+        login.outcome.whenSettled { call.end($0) }
+        call.onCancel { [weak self, call] reason in
+            if self?.start({ $0.cancel(id, reason, call) }) != true { call.end(.failure(reason.error)) }
+        }
+    }
+
+    private func show(_ request: PendingRequest) {
+        let id = request.id
+        dependencies.browser?.open(request.authorizationURL) { [weak self] report in
+            switch report {
+            case .opened: break
+            case .failed: self?.log(.warning, "browser: none could be opened; the login waits for its redirect")
+            case .userClosed: self?.start { $0.cancel(id, .user, $0.logins[id]?.call) }
+            case .systemClosed: self?.start { $0.cancel(id, .system, $0.logins[id]?.call) }
+            }
+        }
+    }
+
+    func reopenBrowser() {
+        guard let login = logins.values.first(where: { $0.phase == .waiting }) else { return }
+        show(login.request)
+    }
+
+    /// Ends the login that waits here, or was left by a system cancel, as its person wants.
+    func cancelLogin() {
+        for (id, login) in logins { cancel(id, .user, login.call) }
+    }
+
+    /// Ends the waiting of a login; one whose code is on its way goes on without its caller (the first law).
+    func cancel(_ id: String, _ reason: CancelReason, _ call: Call<Identity>?) {
+        if let login = logins[id] {
+            switch (login.phase, reason) {
+            case (.settling, _), (.dormant, .system): break
+            case (.waiting, .user), (.dormant, .user): fail(login, reason.error)
+            case (.waiting, .system):
+                logins[id]?.phase = .dormant
+                session.update(reason: reason.error) { $0.facts.loginsWaiting -= 1 }
+            }
+        }
+        call?.end(.failure(reason.error))
+    }
+
+    private func expire(_ id: String) {
+        guard let login = logins[id], login.phase != .settling else { return }
+        fail(login, Self.expired)
+    }
+
+    static let expired = OAuthError.recoverable(
+        .pendingRequestExpired, "login: nobody came back from the browser within 10 minutes")
+
+    /// Ends a login in failure: its request is erased, the state falls back to what still holds, then everybody hears of it.
+    func fail(_ login: Login, _ error: OAuthError) {
+        detach(login, keepingListener: false, page: ResultPage(error))
+        session.update(reason: error) { $0.facts.loginsWaiting -= login.isShown ? 1 : 0 }
+        login.outcome.settle(.failure(error))
+    }
+
+    /// Takes a login out of everything it waits in; its redirect gets `page` from now on.
+    func detach(_ login: Login, keepingListener: Bool, page: ResultPage) {
+        logins[login.request.id] = nil
+        past.remember(login.request.state, page)
+        login.deadline?.cancel()
+        if !keepingListener, let listener = login.listener {
+            listener.close(afterMillis: Self.lingerMillis)
+            lingering = listener
+        }
+        do throws(OAuthError) {
+            try store.erasePending(login.request.id)
+        } catch {
+            log(.warning, "login: its pending request could not be erased: \(error.diagnostics.detail)")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+/*
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * After fork() the child gets an error at once from every call and its releases do nothing; the parent goes on.
+ */
+#include "fixture.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { INVALID = VERSOLA_CAUSE_INVALID_CONFIGURATION, HANGS_AFTER_S = 20 };
+
+/* The child checks on its own and tells by its exit status how many checks failed; a hang ends it by SIGALRM. */
+static void check_in_child(void (*child)(void)) {
+    int status = 0;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(HANGS_AFTER_S);
+        tap_failed_checks = 0;
+        child();
+        fflush(stdout);
+        _exit(tap_failed_checks == 0 ? 0 : 1);
+    }
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+    if (!CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+        printf("# the child %s %d\n", WIFSIGNALED(status) ? "was ended by signal" : "exited with",
+            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+static versola_queue *queue;
+static versola_client *client;
+
+static void every_call(void) {
+    versola_error *error = NULL;
+    versola_identity *identity = NULL;
+    versola_token *token = NULL;
+    versola_string *url = NULL;
+    versola_client *other = NULL;
+    int32_t state = 0;
+    bool flag = false;
+
+    CHECK(is_error(versola_client_state(client, &state, &error), error, INVALID));
+    CHECK(is_error(versola_client_identity(client, &identity, &error), error, INVALID));
+    CHECK(is_error(versola_client_authorization_url(client, &url, &error), error, INVALID));
+    CHECK(is_error(versola_client_reopen_browser(client, &error), error, INVALID));
+    CHECK(is_error(versola_client_cancel_login(client, &error), error, INVALID));
+    CHECK(is_error(versola_client_login_wait(client, NULL, -1, &identity, &error), error, INVALID));
+    CHECK(is_error(versola_client_access_token_wait(client, NULL, -1, &token, &error), error, INVALID));
+    CHECK(is_error(versola_client_handle_redirect_wait(client, REDIRECT, -1, &flag, &error), error, INVALID));
+    CHECK(is_error(versola_client_logout_wait(client, -1, &flag, &flag, &error), error, INVALID));
+    CHECK(is_error(versola_client_login(client, NULL, 11, &error), error, INVALID));
+    CHECK(is_error(versola_client_access_token(client, NULL, 12, &error), error, INVALID));
+    CHECK(is_error(versola_client_handle_redirect(client, REDIRECT, 13, &error), error, INVALID));
+    CHECK(is_error(versola_client_logout(client, 14, &error), error, INVALID));
+    CHECK(is_error(versola_client_cancel(client, 1, VERSOLA_CANCEL_USER, &error), error, INVALID));
+    CHECK(is_error(versola_client_close_wait(client, -1, &error), error, INVALID));
+
+    versola_config *config = versola_config_new("http://127.0.0.1:9", "native-app");
+    versola_config_set_redirect_uri(config, REDIRECT);
+    versola_config_set_store_memory(config);
+    CHECK(is_error(versola_client_create(config, &other, &error), error, INVALID));
+    versola_config_release(config);
+
+    CHECK(versola_queue_pop(queue) == NULL);
+    CHECK(versola_queue_wait(queue, -1) == NULL);
+}
+
+static void releases(void) {
+    versola_client_close(client);
+    versola_client_release(client);
+    versola_queue_release(queue);
+}
+
+static void fork_with_a_login_waiting(void) {
+    queue = versola_queue_new();
+    client = client_without_network(queue, VERSOLA_BROWSER_APP);
+    CHECK(versola_client_login(client, NULL, 1, NULL) == VERSOLA_OK);
+    versola_event_release(await_event(queue, VERSOLA_EVENT_OPEN_URL));
+
+    check_in_child(every_call);
+    check_in_child(releases);
+
+    /* The parent goes on as if nothing had happened: its login still waits and can be ended. */
+    int32_t state = 0;
+    CHECK(versola_client_state(client, &state, NULL) == VERSOLA_OK && state == VERSOLA_STATE_AUTHORIZING);
+    CHECK(versola_client_cancel(client, 1, VERSOLA_CANCEL_USER, NULL) == VERSOLA_OK);
+    CHECK(await_completion(queue, 1) == VERSOLA_CAUSE_USER_CANCELLED);
+    CHECK(versola_client_close_wait(client, PATIENCE_MS, NULL) == VERSOLA_OK);
+    versola_event_release(await_event(queue, VERSOLA_EVENT_CLOSED));
+    versola_client_release(client);
+    versola_queue_release(queue);
+}
+
+static void exec_is_fine(void) {
+    client = client_without_network(NULL, VERSOLA_BROWSER_NONE);
+    int status = 0;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("true", "true", (char *)NULL);
+        _exit(127);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    versola_client_release(client);
+}
+
+int main(void) {
+    tap_run(fork_with_a_login_waiting, "with a login waiting: the child is refused at once, the parent goes on");
+    tap_run(exec_is_fine, "fork and exec with a client");
+    return tap_done();
+}

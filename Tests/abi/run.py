@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the C tests and examples as a program outside would, and runs them, with and without valgrind.
+
+    .venv/bin/python Tests/abi/run.py [--no-valgrind]
+
+They see nothing but the tree that `make install PREFIX=build/installed` made, through pkg-config and CMake. Prints TAP.
+"""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "Tests"))
+
+from provider import Provider, walk  # noqa: E402
+
+INSTALLED = ROOT / "build/installed"
+HEADER = INSTALLED / "include/versola.h"
+PROGRAMS = ["bad_input", "load", "fork", "queue", "login"]
+UNDER_VALGRIND = ["bad_input", "queue", "login"]
+VALGRIND = [
+    "valgrind", "--quiet", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,possible",
+    "--num-callers=40", f"--suppressions={ROOT}/Tests/abi/valgrind.supp",
+]  # fmt: skip
+PATIENCE = 300  # seconds for one program, under valgrind and on a busy machine
+
+
+class Tap:
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def report(self, holds, name, detail=""):
+        self.count += 1
+        self.failed += not holds
+        print(f"{'ok' if holds else 'not ok'} {self.count} - {name}")
+        for line in detail.splitlines() if not holds else ():
+            print(f"# {line}")
+        sys.stdout.flush()
+
+    def passed_on(self, program, output, status):
+        """The results of a program that speaks TAP itself; its exit status must agree with them."""
+        notes, last, plan, expected = [], "the start", None, 0
+        for line in output.splitlines():
+            result = re.match(r"(ok|not ok) \d+ - (.*)", line)
+            if result:
+                last = result[2]
+                expected = expected or int(result[1] != "ok")
+                self.report(result[1] == "ok", f"{program}: {last}", "\n".join(notes))
+                notes = []
+            elif line.startswith("1.."):
+                plan = line
+            else:
+                notes.append(line)
+        if plan is None or status != expected:
+            self.report(False, f"{program}: ran to its end", "\n".join([*notes, f"exit {status}, after: {last}"]))
+
+
+tap = Tap()
+
+
+def run(command, environment, **options):
+    try:
+        return subprocess.run(
+            [str(part) for part in command], env=environment, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=PATIENCE, stdin=subprocess.DEVNULL, **options,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as expired:
+        output = expired.stdout or b""
+        output = output.decode(errors="replace") if isinstance(output, bytes) else output
+        return subprocess.CompletedProcess(command, -1, output + f"\n# no end after {PATIENCE} s", None)
+
+
+def pkg_config():
+    flags = run(
+        ["pkg-config", "--cflags", "--libs", "versola"],
+        {**os.environ, "PKG_CONFIG_PATH": str(INSTALLED / "lib/pkgconfig")},
+    )
+    return shlex.split(flags.stdout)
+
+
+def build(source, program, *more):
+    flags = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]
+    result = run(["cc", *flags, "-o", program, source, *more], dict(os.environ))
+    tap.report(result.returncode == 0, f"{source.name} compiles without a warning", result.stdout)
+    return result.returncode == 0
+
+
+@contextmanager
+def environment_of_a_person(folder, provider=None):
+    """A home of its own, and a browser that walks the provider's pages by itself."""
+    with tempfile.TemporaryDirectory(dir=folder) as home:
+        browser = Path(home) / "browser"
+        browser.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/Tests/abi/browser.py" "$1"\n')
+        browser.chmod(0o755)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "VERSOLA_"))}
+        yield {
+            **kept,
+            "HOME": home,
+            "XDG_STATE_HOME": str(Path(home) / "state"),
+            "BROWSER": str(browser),
+            "LD_LIBRARY_PATH": str(INSTALLED / "lib"),
+            "VERSOLA_TEST_LIBRARY": str(INSTALLED / "lib/libversola.so.1"),
+            **({"VERSOLA_TEST_ISSUER": provider.issuer} if provider else {}),
+        }
+
+
+def test_programs(folder, valgrind):
+    for name in PROGRAMS:
+        source, program = ROOT / f"Tests/abi/{name}.c", folder / name
+        flags = ["-I", HEADER.parent, "-ldl"] if name == "load" else pkg_config()
+        if not build(source, program, *flags):
+            continue
+        for tool in [[], VALGRIND] if valgrind and name in UNDER_VALGRIND else [[]]:
+            with Provider() as provider, environment_of_a_person(folder, provider) as environment:
+                result = run([*tool, program], environment)
+            label = f"{name} under valgrind" if tool else name
+            tap.passed_on(label, result.stdout, result.returncode)
+
+
+def test_bad_input_names_every_function():
+    declared = set(re.findall(r"\b(versola_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)))
+    named = set(re.findall(r"\bversola_\w+", (ROOT / "Tests/abi/bad_input.c").read_text()))
+    tap.report(declared <= named, "bad_input.c calls every function of the header", f"not: {sorted(declared - named)}")
+
+
+def hello_world_of_the_header():
+    comment = re.search(r"HELLO WORLD\n \*\n(.*?\n)(?= \*\n)", HEADER.read_text(), re.S)[1]
+    return "".join(line.removeprefix(" *     ") + "\n" for line in comment.splitlines())
+
+
+def test_hello(folder, valgrind):
+    example = (ROOT / "examples/c/hello.c").read_text()
+    hello = hello_world_of_the_header()
+    tap.report(hello in example, "examples/c/hello.c is the hello world of the header")
+    statements = hello[hello.index("int main(void) {\n") : hello.rindex("}")].splitlines()[1:]
+    tap.report(len(statements) < 15, f"hello world has {len(statements)} lines, under fifteen")
+    with Provider() as provider, environment_of_a_person(folder, provider) as environment:
+        source, program = folder / "hello.c", folder / "hello"
+        source.write_text(
+            example.replace("https://id.example.com", provider.issuer).replace('"my-app"', '"native-app"')
+        )
+        if build(source, program, *pkg_config()):
+            result = run([*(VALGRIND if valgrind else []), program], environment)
+            tap.report((result.returncode, result.stdout) == (0, "Hello, alice\n"), "hello signs in", result.stdout)
+
+
+def poll_output(program, provider, environment, tool, on_url):
+    """Runs the poll example; `on_url` is given the process and the URL that it shows."""
+    command = [str(part) for part in [*tool, program, provider.issuer, "native-app"]]
+    output = []
+    with subprocess.Popen(
+        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+    ) as process:
+        for line in process.stdout:
+            output.append(line)
+            if line.startswith("    http"):
+                on_url(process, line.strip())
+        process.wait(PATIENCE)
+    return process.returncode, "".join(output)
+
+
+def test_poll(folder, valgrind):
+    program = folder / "poll"
+    if not build(ROOT / "examples/c/poll.c", program, *pkg_config()):
+        return
+    for tool in [[], VALGRIND] if valgrind else [[]]:
+        label = "poll under valgrind" if tool else "poll"
+        with Provider() as provider, environment_of_a_person(folder) as environment:
+            status, output = poll_output(program, provider, environment, tool, lambda _, url: walk(url))
+            expected = [
+                "state: unauthenticated",
+                "state: authorizing",
+                "state: authenticated",
+                "signed in: alice",
+                "access token: ",
+                "state: logging out",
+                "signed out; revoked at the provider: yes",
+            ]
+            seen = [text for text in expected if text in output]
+            tap.report(status == 0 and seen == expected, f"{label} signs in, shows a token and signs out", output)
+
+            status, output = poll_output(
+                program, provider, environment, tool, lambda process, _: process.send_signal(signal.SIGINT)
+            )
+            tap.report(status == 1 and "failed: " in output, f"{label} ends at Ctrl-C", f"exit {status}\n{output}")
+
+
+def test_cmake(folder):
+    project = folder / "project"
+    project.mkdir()
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(hello C)\nfind_package(versola 0.1 REQUIRED)\n"
+        f"add_executable(hello {ROOT}/examples/c/hello.c)\ntarget_link_libraries(hello PRIVATE versola::versola)\n"
+    )
+    configure = ["cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={INSTALLED}"]
+    for name, command in [("configures", configure), ("builds", ["cmake", "--build", project / "build"])]:
+        result = run(command, dict(os.environ))
+        tap.report(result.returncode == 0, f"a CMake project with find_package(versola) {name}", result.stdout)
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(hello C)\nfind_package(versola 99 REQUIRED)\n"
+    )
+    result = run(configure, dict(os.environ))
+    tap.report(result.returncode != 0, "find_package refuses another major version", result.stdout)
+
+
+def main():
+    valgrind = "--no-valgrind" not in sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        test_bad_input_names_every_function()
+        test_programs(folder, valgrind)
+        test_hello(folder, valgrind)
+        test_poll(folder, valgrind)
+        test_cmake(folder)
+    print(f"1..{tap.count}")
+    return 1 if tap.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
