@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,16 @@ def environment(data: Path) -> dict[str, str]:
     return found
 
 
+def said_by_page(outcome: Path) -> str:
+    """What the stand-in read; it may still be reading when the app has long gone on."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if outcome.exists() and (said := outcome.read_text()):
+            return said
+        time.sleep(0.05)
+    return "the browser did not say"
+
+
 SAYS = {
     "yours": "your own. Sign in as alice with the password correct-horse.",
     "chromium": "headless Chromium, signing in as alice (there is no display)",
@@ -102,8 +113,8 @@ def main() -> int:
         except subprocess.TimeoutExpired:
             print("Nobody signed in within 10 minutes.")
             status = 1
-        if outcome.exists():
-            print(f"page: {outcome.read_text()}")
+        if arguments.browser != "yours" and status == 0:
+            print(f"page: {said_by_page(outcome)}")
         if arguments.keep is not None:
             print(f"kept in: {data}")
         return status
