@@ -68,6 +68,7 @@ def test_denial(running: RunningPeer) -> None:
     refuses = Person("bob", decision=Decision.DENY)
     answer = authorization_response(running, refuses, running.peer.consenting_client_id, port=redirect_port(running))
     assert answer.get("error", [None])[0] == running.peer.answers("denial")
+    assert ("iss" in answer) == running.peer.answers("iss_in_error_redirect")
 
 
 def test_a_token_that_nobody_gave_out(running: RunningPeer) -> None:
