@@ -81,12 +81,15 @@ def test_a_scripted_answer_leaves_the_token_unspent_unless_told(provider: Provid
     token = client.sign_in()["refresh_token"]
     provider.script("token", Answer(status=503))
     assert client.refresh(token).status_code == 503
+    provider.script("token", Answer(cut=Cut.AFTER_READING, process=False))
+    with pytest.raises(requests.ConnectionError):
+        client.refresh(token)
     provider.script("token", Answer(status=503, process=True))
     answer = client.refresh(token)
     assert answer.status_code == 503 and answer.content == b""
     assert client.refresh(token).json()["error"] == "invalid_grant"
     assert [one.kind for one in provider.reuses] == ["refresh_token"]
-    assert [len(one.sequences) for one in provider.resent()] == [3]
+    assert [len(one.sequences) for one in provider.resent()] == [4]
 
 
 def test_headers_can_be_repeated_replaced_and_removed(provider: Provider) -> None:
