@@ -71,7 +71,7 @@ class Chromium:
         return self._driver.execute_script(source)
 
     def messages(self) -> list[str]:
-        """What the browser's console complains of in the page that is shown. Statuses are no complaint: a page may say 400."""
+        """What the browser's console complains of in the page that is shown; its status is no complaint."""
         shown = self._driver.current_url.partition("?")[0]
         log = self._driver.get_log("browser")  # type: ignore[no-untyped-call]
         told = [str(entry["message"]) for entry in log if entry["source"] != "network"]
