@@ -331,12 +331,22 @@ def test_a_call_from_a_signal_handler_into_a_waiting_call_is_refused(settings: S
 # --- The program's own functions --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fails", [lambda url: False, lambda url: 1 / 0])
-def test_a_browser_function_that_fails_leaves_the_login_waiting(settings: Settings, fails: Any) -> None:
-    with versola.OAuthClient(**{**settings, "browser": fails}) as client:
+@pytest.mark.parametrize(
+    ("browser", "warnings"),
+    [(lambda url: True, 0), (lambda url: None, 0), (lambda url: False, 1), (lambda url: 1 / 0, 2)],
+)
+def test_a_browser_function_that_fails_leaves_the_login_waiting(
+    settings: Settings, caplog: Any, browser: Any, warnings: int
+) -> None:
+    with versola.OAuthClient(**{**settings, "browser": browser}) as client:
         login = Started(client.login)
-        walk(await_login(client))
+        url = await_login(client)
+        while any(thread.name == "versola-browser" for thread in threading.enumerate()):
+            time.sleep(0.01)
+        walk(url)
         assert login.join().result.subject == "alice"
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * warnings
+    assert url not in caplog.text
 
 
 def test_reopen_browser_calls_the_function_again(settings: Settings) -> None:
