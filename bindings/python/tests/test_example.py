@@ -49,7 +49,7 @@ def test_it_signs_in_calls_the_api_and_signs_out(run: Any, provider: Provider) -
         "state: AUTHORIZING",
         "state: AUTHENTICATED",
         "state: LOGGING_OUT",
-        "identity: alice, claims aud, ",
+        "identity: alice, claims ",
         "token: Bearer, ",
         "api: 200 {'hello': 'alice'",
         "logout: token revoked True, session ended False",
