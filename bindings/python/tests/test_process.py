@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Iterator, List
 
 import pytest
 from conftest import SOURCES, Provider
@@ -34,7 +35,7 @@ def tell(client):
 
 
 @pytest.fixture
-def program(library: Any, provider: Provider, tmp_path: Path) -> Any:
+def program(library: Any, provider: Provider, tmp_path: Path) -> Iterator[Any]:
     """Starts a Python program that has the preamble, the issuer as argument and a home of its own."""
     environment: Dict[str, str] = {
         **os.environ,
@@ -43,11 +44,27 @@ def program(library: Any, provider: Provider, tmp_path: Path) -> Any:
         "XDG_STATE_HOME": str(tmp_path),
     }
 
+    started: "List[subprocess.Popen[str]]" = []
+
     def start(source: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-X", "dev", "-c", PREAMBLE + textwrap.dedent(source), provider.issuer]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
 
-    return start
+    yield start
+    for process in started:
+        # A test that failed may leave it, or a child of it, behind.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def finished(process: "subprocess.Popen[str]") -> "tuple[int, str, str]":
