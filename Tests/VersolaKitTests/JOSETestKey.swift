@@ -60,13 +60,21 @@ final class TestKey: @unchecked Sendable {
     }
 
     /// A compact JWS.
-    func sign(header: String, payload: String) -> String {
-        let input = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload.utf8)
+    func sign(header: String, payload: some Collection<UInt8>) -> String {
+        let input = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload)
         return input + "." + Base64URL.encode(signature(of: Array(input.utf8)))
+    }
+
+    func sign(header: String, payload: String) -> String {
+        sign(header: header, payload: payload.utf8)
     }
 
     /// A compact JWS under the plainest header.
     func sign(_ payload: String, kid: String? = nil) -> String {
+        sign(payload: Array(payload.utf8), kid: kid)
+    }
+
+    func sign(payload: [UInt8], kid: String? = nil) -> String {
         let kid = kid.map { ",\"kid\":\"\($0)\"" } ?? ""
         return sign(header: "{\"alg\":\"\(algorithm.rawValue)\"\(kid)}", payload: payload)
     }
