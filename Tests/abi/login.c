@@ -80,7 +80,7 @@ static void logout(void) {
     CHECK(versola_client_logout_wait(client, PATIENCE_MS, &revoked, &ended, NULL) == VERSOLA_OK);
     CHECK(revoked && !ended);
     CHECK(state_of(client) == VERSOLA_STATE_UNAUTHENTICATED);
-    CHECK(is_error(versola_client_identity(client, &identity, &error), error, VERSOLA_CAUSE_SESSION_EXPIRED));
+    CHECK(is_error(versola_client_identity(client, &identity, &error), &error, VERSOLA_CAUSE_SESSION_EXPIRED));
     versola_client_release(client);
 
     client = new_client(getenv("VERSOLA_TEST_ISSUER"), NULL);
@@ -120,7 +120,7 @@ static void nobody_answers(void) {
     CHECK(failure != NULL && failure->struct_size >= sizeof *failure && failure->reason == VERSOLA_NETWORK_CONNECT);
     CHECK(versola_error_server_failure(error) == NULL);
     CHECK(versola_error_oauth_error(error) == NULL && versola_error_description(error) == NULL);
-    CHECK(is_error(VERSOLA_CAUSE_NETWORK, error, VERSOLA_CAUSE_NETWORK));
+    CHECK(is_error(VERSOLA_CAUSE_NETWORK, &error, VERSOLA_CAUSE_NETWORK));
     versola_client_release(client);
 }
 

@@ -24,12 +24,20 @@ from provider import Provider, walk  # noqa: E402
 INSTALLED = ROOT / "build/installed"
 HEADER = INSTALLED / "include/versola.h"
 PROGRAMS = ["bad_input", "load", "fork", "queue", "login"]
-UNDER_VALGRIND = ["bad_input", "queue", "login"]
+UNDER_# Two of valgrind's checks say nothing about Swift code. Undefined values: an enum's tag lies in the top bits of a word whose
+# other bits may be undefined, and valgrind takes a jump on the sign for one on the whole word. "Possibly lost": the Swift
+# runtime's caches and Dispatch's threads, which live as long as the process, are held by pointers into their middle.
 VALGRIND = [
-    "valgrind", "--quiet", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,possible",
-    "--num-callers=40", f"--suppressions={ROOT}/Tests/abi/valgrind.supp",
-]  # fmt: skip
-PATIENCE = 300  # seconds for one program, under valgrind and on a busy machine
+    "valgrind",
+    "--quiet",
+    "--error-exitcode=99",
+    "--undef-value-errors=no",
+    "--leak-check=full",
+    "--show-leak-kinds=definite",
+    "--errors-for-leak-kinds=definite",
+    "--num-callers=40",
+]
+PATIENCE = 240  # seconds for one program, under valgrind and on a busy machine
 
 
 class Tap:
@@ -57,7 +65,7 @@ class Tap:
             elif line.startswith("1.."):
                 plan = line
             else:
-                notes.append(line)
+                notes.append(line.removeprefix("# "))
         if plan is None or status != expected:
             self.report(False, f"{program}: ran to its end", "\n".join([*notes, f"exit {status}, after: {last}"]))
 
@@ -105,7 +113,7 @@ def environment_of_a_person(folder, provider=None):
             "HOME": home,
             "XDG_STATE_HOME": str(Path(home) / "state"),
             "BROWSER": str(browser),
-            "LD_LIBRARY_PATH": str(INSTALLED / "lib"),
+            "LD_LIBRARY_PATH": str(ROOT / "build"),  # the installed file, with its debug information beside it
             "VERSOLA_TEST_LIBRARY": str(INSTALLED / "lib/libversola.so.1"),
             **({"VERSOLA_TEST_ISSUER": provider.issuer} if provider else {}),
         }

@@ -104,7 +104,7 @@ def map_nodes(path):
 def exported_symbols(library):
     """{name: version node} of what the library defines for others."""
     symbols = {}
-    for line in run("nm", "-D", "--defined-only", "--with-symbol-versions", library).splitlines():
+    for line in run("nm", "-D", "--extern-only", "--defined-only", "--with-symbol-versions", library).splitlines():
         kind, name = line.split()[1:3]
         name, _, node = name.partition("@@")
         if kind != "A":  # the version nodes themselves
