@@ -50,7 +50,9 @@ func text(_ pointer: CString, _ name: String) throws(OAuthError) -> String {
 func status(_ error: ErrorOut, _ body: () throws(OAuthError) -> Void) -> Int32 {
     error?.pointee = nil
     do throws(OAuthError) {
-        if shim_process_is_forked_child() { throw invalid("process: the library was used before fork; it cannot be used in the child") }
+        if shim_process_is_forked_child() {
+            throw invalid("process: the library was used before fork; it cannot be used in the child")
+        }
         try body()
         return VERSOLA_OK
     } catch let failure {

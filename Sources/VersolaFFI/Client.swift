@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CShims
 import CVersola
 import VersolaKit
@@ -36,7 +37,8 @@ final class ClientObject: Sendable {
             log: { level, message in queue.push(.log(level, CText(message), dropped: 0), of: serial) })
         client.observe { change in
             queue.push(
-                .state(change, url: change.authorizationURL.map(CText.init), reason: change.reason.map(ErrorObject.init)),
+                .state(
+                    change, url: change.authorizationURL.map(CText.init), reason: change.reason.map(ErrorObject.init)),
                 of: serial)
         }
         client.whenIdle { queue.push(.closed, of: serial) }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CVersola
 import VersolaKit
 
@@ -9,7 +10,9 @@ extension ClientObject {
         _ operation: versola_operation, id: UInt64, _ begin: (OAuthClient) -> Call<Value>,
         _ outcome: @escaping @Sendable (Value) -> (result: OperationResult, error: OAuthError?)
     ) throws(OAuthError) {
-        guard let queue else { throw invalid("client: it was made without a queue; only the blocking forms can be used") }
+        guard let queue else {
+            throw invalid("client: it was made without a queue; only the blocking forms can be used")
+        }
         try client.checkOpen()
         let isNew = operations.withLock { operations in
             guard operations[id] == nil else { return false }
@@ -27,7 +30,8 @@ extension ClientObject {
                 case .failure(let error): (.none, error)
                 }
             queue.push(
-                .completion(operation: operation, id: id, result: value, error: error.map(ErrorObject.init)), of: serial)
+                .completion(operation: operation, id: id, result: value, error: error.map(ErrorObject.init)), of: serial
+            )
         }
     }
 }
@@ -58,6 +62,30 @@ public func versola_client_access_token(
             $0.startAccessToken(options)
         } _: {
             (.token(TokenObject($0)), nil)
+        }
+    }
+}
+
+@implementation @_cdecl("versola_client_refresh")
+public func versola_client_refresh(_ client: OpaquePointer?, _ operation_id: UInt64, _ error: ErrorOut) -> Int32 {
+    status(error) { () throws(OAuthError) in
+        let client: ClientObject = try required(client, "client")
+        try client.start(VERSOLA_OPERATION_REFRESH, id: operation_id) {
+            $0.startAccessToken(TokenOptions(force: true))
+        } _: {
+            (.token(TokenObject($0)), nil)
+        }
+    }
+}
+
+@implementation @_cdecl("versola_client_user_info")
+public func versola_client_user_info(_ client: OpaquePointer?, _ operation_id: UInt64, _ error: ErrorOut) -> Int32 {
+    status(error) { () throws(OAuthError) in
+        let client: ClientObject = try required(client, "client")
+        try client.start(VERSOLA_OPERATION_USER_INFO, id: operation_id) {
+            $0.startUserInfo()
+        } _: {
+            (.userInfo(CText($0)), nil)
         }
     }
 }

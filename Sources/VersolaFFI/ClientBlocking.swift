@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CVersola
 import VersolaKit
 
@@ -32,6 +33,33 @@ public func versola_client_access_token_wait(
             return
         }
         token.pointee = give(TokenObject(try wait(for: client.client.startAccessToken(options), timeout)))
+    }
+}
+
+@implementation @_cdecl("versola_client_refresh_wait")
+public func versola_client_refresh_wait(
+    _ client: OpaquePointer?, _ timeout_ms: Int64, _ token: HandleOut, _ error: ErrorOut
+) -> Int32 {
+    token?.pointee = nil
+    return status(error) { () throws(OAuthError) in
+        let client: ClientObject = try required(client, "client")
+        guard let token else { throw invalid("token is NULL") }
+        let timeout = try Timeout(timeout_ms)
+        let fresh = try wait(for: client.client.startAccessToken(TokenOptions(force: true)), timeout)
+        token.pointee = give(TokenObject(fresh))
+    }
+}
+
+@implementation @_cdecl("versola_client_user_info_wait")
+public func versola_client_user_info_wait(
+    _ client: OpaquePointer?, _ timeout_ms: Int64, _ claims: HandleOut, _ error: ErrorOut
+) -> Int32 {
+    claims?.pointee = nil
+    return status(error) { () throws(OAuthError) in
+        let client: ClientObject = try required(client, "client")
+        guard let claims else { throw invalid("claims is NULL") }
+        let timeout = try Timeout(timeout_ms)
+        claims.pointee = give(StringObject(try wait(for: client.client.startUserInfo(), timeout)))
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CShims
 import CVersola
 import VersolaKit
@@ -23,7 +24,6 @@ class Builder {
     }
 }
 
-
 /// Sets something on a builder handle; NULL is a refusal that nobody can remember.
 func set<B: Builder>(_ handle: OpaquePointer?, _ change: (B) throws(OAuthError) -> Void) -> Int32 {
     guard let builder: B = object(handle) else { return VERSOLA_CAUSE_INVALID_CONFIGURATION.number }
@@ -34,10 +34,12 @@ final class Config: Builder {
     var issuer: String?
     var clientId = ""
     var redirectURI = ""
+    var postLogoutRedirectURI: String?
     var scope = "openid"
     var session = "default"
     var endpoints: ProviderEndpoints?
     var store = OAuthConfiguration.Store.auto
+    var accessTokenCache = OAuthConfiguration.AccessTokenCache.memory
     var browser = OAuthConfiguration.BrowserChoice.system
     var caFile: String?
     var proxy: String?
@@ -49,8 +51,9 @@ final class Config: Builder {
     func configuration() throws(OAuthError) -> OAuthConfiguration {
         try check()
         return try OAuthConfiguration(
-            issuer: issuer, clientId: clientId, redirectUri: redirectURI,
+            issuer: issuer, clientId: clientId, redirectUri: redirectURI, postLogoutRedirectUri: postLogoutRedirectURI,
             scopes: scope.split(separator: " ").map(String.init), endpoints: endpoints, session: session, store: store,
+            accessTokenCache: accessTokenCache,
             browser: browser, caFile: caFile, proxy: proxy, requestTimeoutMillis: requestTimeoutMillis,
             clockSkewSeconds: clockSkewSeconds)
     }
@@ -74,6 +77,13 @@ public func versola_config_release(_ config: OpaquePointer?) {
 @implementation @_cdecl("versola_config_set_redirect_uri")
 public func versola_config_set_redirect_uri(_ config: OpaquePointer?, _ uri: CString) -> Int32 {
     set(config) { (config: Config) throws(OAuthError) in config.redirectURI = try text(uri, "redirect_uri") }
+}
+
+@implementation @_cdecl("versola_config_set_post_logout_redirect_uri")
+public func versola_config_set_post_logout_redirect_uri(_ config: OpaquePointer?, _ uri: CString) -> Int32 {
+    set(config) { (config: Config) throws(OAuthError) in
+        config.postLogoutRedirectURI = try text(uri, "post_logout_redirect_uri")
+    }
 }
 
 @implementation @_cdecl("versola_config_set_scope")
@@ -107,7 +117,19 @@ public func versola_config_set_store_memory(_ config: OpaquePointer?) -> Int32 {
 
 @implementation @_cdecl("versola_config_set_store_key_file")
 public func versola_config_set_store_key_file(_ config: OpaquePointer?, _ path: CString) -> Int32 {
-    set(config) { (config: Config) throws(OAuthError) in config.store = .keyFile(path: try text(path, "key file path")) }
+    set(config) { (config: Config) throws(OAuthError) in config.store = .keyFile(path: try text(path, "key file path"))
+    }
+}
+
+@implementation @_cdecl("versola_config_set_access_token_cache")
+public func versola_config_set_access_token_cache(_ config: OpaquePointer?, _ cache: Int32) -> Int32 {
+    set(config) { (config: Config) throws(OAuthError) in
+        switch cache {
+        case VERSOLA_ACCESS_TOKEN_CACHE_MEMORY.number: config.accessTokenCache = .memory
+        case VERSOLA_ACCESS_TOKEN_CACHE_SEALED.number: config.accessTokenCache = .sealed
+        default: throw invalid("access token cache: there is no choice \(cache)")
+        }
+    }
 }
 
 @implementation @_cdecl("versola_config_set_browser")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CVersola
 import VersolaKit
 
@@ -25,6 +26,20 @@ public func versola_endpoints_new(
 public func versola_endpoints_set_revocation_endpoint(_ endpoints: OpaquePointer?, _ url: CString) -> Int32 {
     set(endpoints) { (endpoints: Endpoints) throws(OAuthError) in
         endpoints.value.revocationEndpoint = try text(url, "endpoints: revocation_endpoint")
+    }
+}
+
+@implementation @_cdecl("versola_endpoints_set_user_info_endpoint")
+public func versola_endpoints_set_user_info_endpoint(_ endpoints: OpaquePointer?, _ url: CString) -> Int32 {
+    set(endpoints) { (endpoints: Endpoints) throws(OAuthError) in
+        endpoints.value.userInfoEndpoint = try text(url, "endpoints: user_info_endpoint")
+    }
+}
+
+@implementation @_cdecl("versola_endpoints_set_end_session_endpoint")
+public func versola_endpoints_set_end_session_endpoint(_ endpoints: OpaquePointer?, _ url: CString) -> Int32 {
+    set(endpoints) { (endpoints: Endpoints) throws(OAuthError) in
+        endpoints.value.endSessionEndpoint = try text(url, "endpoints: end_session_endpoint")
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CVersola
 import VersolaKit
 
@@ -11,6 +12,9 @@ final class ErrorObject: @unchecked Sendable {
     let errorDescription: CText?
     let serverFailure: UnsafeMutablePointer<versola_server_failure>?
     let networkFailure: UnsafeMutablePointer<versola_network_failure>?
+    let challenge: UnsafeMutablePointer<versola_step_up_challenge>?
+    private let acrValues: CText?
+    private let scope: CText?
 
     init(_ error: OAuthError) {
         cause = error.causeNumber.number
@@ -37,11 +41,24 @@ final class ErrorObject: @unchecked Sendable {
         }
         serverFailure = server
         networkFailure = network
+        guard case .stepUp(let asked, _) = error else {
+            (challenge, acrValues, scope) = (nil, nil, nil)
+            return
+        }
+        let acrValues = asked.acrValues.map(CText.init)
+        let scope = asked.scope.map(CText.init)
+        let challenge = UnsafeMutablePointer<versola_step_up_challenge>.allocate(capacity: 1)
+        challenge.initialize(
+            to: versola_step_up_challenge(
+                struct_size: UInt32(MemoryLayout<versola_step_up_challenge>.size), reserved: 0,
+                acr_values: acrValues?.pointer, max_age_s: asked.maxAge ?? -1, scope: scope?.pointer))
+        (self.challenge, self.acrValues, self.scope) = (challenge, acrValues, scope)
     }
 
     deinit {
         serverFailure?.deallocate()
         networkFailure?.deallocate()
+        challenge?.deallocate()
     }
 }
 
@@ -132,6 +149,11 @@ public func versola_error_server_failure(_ error: OpaquePointer?) -> UnsafePoint
 @implementation @_cdecl("versola_error_network_failure")
 public func versola_error_network_failure(_ error: OpaquePointer?) -> UnsafePointer<versola_network_failure>? {
     object(error, as: ErrorObject.self)?.networkFailure.map { UnsafePointer($0) }
+}
+
+@implementation @_cdecl("versola_error_step_up_challenge")
+public func versola_error_step_up_challenge(_ error: OpaquePointer?) -> UnsafePointer<versola_step_up_challenge>? {
+    object(error, as: ErrorObject.self)?.challenge.map { UnsafePointer($0) }
 }
 
 @implementation @_cdecl("versola_error_retain")

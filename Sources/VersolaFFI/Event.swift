@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CVersola
 import VersolaKit
 
@@ -42,6 +43,7 @@ enum OperationResult: Sendable {
     case none
     case identity(IdentityObject)
     case token(TokenObject)
+    case userInfo(CText)
     case handled(Bool)
     case logout(LogoutResult)
 }
@@ -111,6 +113,11 @@ public func versola_event_identity(_ event: OpaquePointer?) -> OpaquePointer? {
     if case .identity(let identity) = object(event, as: Event.self)?.result { lend(identity) } else { nil }
 }
 
+@implementation @_cdecl("versola_event_user_info")
+public func versola_event_user_info(_ event: OpaquePointer?) -> UnsafePointer<CChar>? {
+    if case .userInfo(let claims) = object(event, as: Event.self)?.result { claims.pointer } else { nil }
+}
+
 @implementation @_cdecl("versola_event_handled")
 public func versola_event_handled(_ event: OpaquePointer?) -> Bool {
     if case .handled(let handled) = object(event, as: Event.self)?.result { handled } else { false }
@@ -164,7 +171,9 @@ public func versola_event_dropped(_ event: OpaquePointer?) -> UInt64 {
 public func versola_event_answer_open_url(_ event: OpaquePointer?, _ answer: Int32, _ error: ErrorOut) -> Int32 {
     status(error) { () throws(OAuthError) in
         let event: Event = try required(event, "event")
-        guard case .openURL(_, let report) = event.content else { throw invalid("event: it does not ask to open a URL") }
+        guard case .openURL(_, let report) = event.content else {
+            throw invalid("event: it does not ask to open a URL")
+        }
         switch answer {
         case VERSOLA_OPEN_URL_OPENED.number: report(.opened)
         case VERSOLA_OPEN_URL_FAILED.number: report(.failed)

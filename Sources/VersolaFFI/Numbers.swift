@@ -11,6 +11,7 @@ extension Numbered {
 extension versola_cause: Numbered {}
 extension versola_network_reason: Numbered {}
 extension versola_browser: Numbered {}
+extension versola_access_token_cache: Numbered {}
 extension versola_log_level: Numbered {}
 extension versola_state: Numbered {}
 extension versola_event_kind: Numbered {}

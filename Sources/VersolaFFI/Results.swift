@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CVersola
 import VersolaKit
 
@@ -28,7 +29,8 @@ final class IdentityObject: Sendable {
 }
 
 @implementation @_cdecl("versola_token_value")
-public func versola_token_value(_ token: OpaquePointer?, _ length: UnsafeMutablePointer<Int>?) -> UnsafePointer<CChar>? {
+public func versola_token_value(_ token: OpaquePointer?, _ length: UnsafeMutablePointer<Int>?) -> UnsafePointer<CChar>?
+{
     lend(object(token, as: TokenObject.self)?.value, length: length)
 }
 

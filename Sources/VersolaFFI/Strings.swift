@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 import CVersola
 
 /// Lends a text and tells its length.
@@ -9,7 +10,9 @@ func lend(_ text: CText?, length: UnsafeMutablePointer<Int>?) -> UnsafePointer<C
 }
 
 @implementation @_cdecl("versola_string_value")
-public func versola_string_value(_ string: OpaquePointer?, _ length: UnsafeMutablePointer<Int>?) -> UnsafePointer<CChar>? {
+public func versola_string_value(_ string: OpaquePointer?, _ length: UnsafeMutablePointer<Int>?) -> UnsafePointer<
+    CChar
+>? {
     lend(object(string, as: StringObject.self)?.text, length: length)
 }
 

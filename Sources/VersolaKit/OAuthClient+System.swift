@@ -15,7 +15,13 @@ extension OAuthClient {
         let log = Log(level: logLevel, sink: log)
         let time = SystemTime()
         if configuration.redirectUri.kind == .privateUseScheme {
-            log(.warning, "redirect URI: any program of this user can claim a private-use scheme; https or loopback is safer")
+            log(
+                .warning,
+                "redirect URI: any program of this user can claim a private-use scheme; https or loopback is safer")
+        }
+        if configuration.browser == .app, openURL == nil {
+            throw .configuration(
+                .invalidConfiguration, "browser: the app is to open URLs, but there is no way to ask it")
         }
         let browser: (any Browser)? =
             switch configuration.browser {
@@ -31,7 +37,7 @@ extension OAuthClient {
                 listen: { host, port, path throws(OAuthError) in
                     try LoopbackListener.bind(host: host, port: port, path: path)
                 },
-                store: try SealedCredentialStore(configuration, time), log: log),
+                store: try SealedCredentialStore.make(configuration, time), log: log),
             queue: StoreQueue(label: "versola.store"))
     }
 }
@@ -47,18 +53,16 @@ private struct AppBrowser: Browser {
 
 extension SealedCredentialStore {
     /// The store that a configuration asks for (behaviour §9).
-    convenience init(_ configuration: OAuthConfiguration, _ time: any TimeSource) throws(OAuthError) {
+    static func make(_ configuration: OAuthConfiguration, _ time: any TimeSource) throws(OAuthError)
+        -> SealedCredentialStore
+    {
         let binding = try StoreBinding(
             issuer: configuration.provider.issuer, clientID: configuration.clientId, session: configuration.session)
-        guard configuration.store != .memory else {
-            self.init(records: MemoryRecordStore(), keys: try ProcessKey(), binding: binding, time: time)
-            return
+        return switch configuration.store {
+        case .memory: try inMemory(binding: binding, time: time)
+        case .auto: try onDisk(binding: binding, time: time, watcher: IOLoop.shared)
+        case .keyFile(let path): try onDisk(keyFile: path, binding: binding, time: time, watcher: IOLoop.shared)
         }
-        let directory = try StoreDirectory(name: binding.directoryName)
-        let keyFile: KeyFile =
-            if case .keyFile(let path) = configuration.store { KeyFile(path: path) } else { KeyFile(path: directory.path + "/key") }
-        self.init(
-            records: DirectoryRecordStore(directory, watcher: IOLoop.shared), keys: keyFile, binding: binding, time: time)
     }
 }
 

@@ -119,6 +119,26 @@ public final class OAuthClient: Sendable {
         }
     }
 
+    /// A new access token, whatever the old one's age.
+    public func refresh() async throws(OAuthError) -> Token {
+        try await startAccessToken(TokenOptions(force: true)).value()
+    }
+
+    /// What the provider's UserInfo endpoint says of the person: a JSON object.
+    public func userInfo() async throws(OAuthError) -> String {
+        try await startUserInfo().value()
+    }
+
+    package func startUserInfo() -> Call<String> {
+        start { worker, call in
+            do throws(OAuthError) {
+                call.end(.success(try await worker.userInfo()))
+            } catch {
+                call.end(.failure(error))
+            }
+        }
+    }
+
     // MARK: The end
 
     /// Erases the session here, then revokes it at the provider.

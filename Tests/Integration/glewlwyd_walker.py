@@ -10,7 +10,7 @@ from walker import Decision, LostInPages, Walker
 
 
 class GlewlwydWalker(Walker):
-    def _follow(self, url: str, visited: list[str]) -> requests.Response | None:
+    def _follow(self, url: str, visited: list[str]) -> requests.Response:
         if not urlsplit(url).path.endswith("/login.html"):
             return super()._follow(url, visited)
         visited.append(url)
@@ -26,8 +26,9 @@ class GlewlwydWalker(Walker):
 
     def _sign_in(self, origin: str, scope: str) -> None:
         state = self.session.get(f"{origin}/api/auth/scheme/?{urlencode({'scope': scope})}", timeout=self.timeout)
-        if state.ok and not any(one.get("password_required") and not one.get("password_authenticated")
-                                for one in state.json().values()):
+        # Per scope: nothing said means that nobody is signed in.
+        if state.ok and all(one and (one.get("password_authenticated") or not one.get("password_required"))
+                            for one in state.json().values()):
             return
         self.asked_for_password += 1
         credentials = {"username": self.person.username, "password": self.person.password}

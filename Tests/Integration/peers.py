@@ -31,8 +31,6 @@ SHOULD: Mapping[str, object] = {
     "revocation_announced": True,
     # RFC 7009 §2.1: a public client revokes with its client_id
     "token_revoked": True,
-    # OpenID Connect Core §5.3.2: application/json
-    "userinfo_content_type": "application/json",
     # RFC 6750 §3.1
     "userinfo_error": "invalid_token",
     # RFC 8252 §7.3
@@ -104,6 +102,7 @@ DJANGO_OAUTH_TOOLKIT = Peer(
     name="django-oauth-toolkit",
     folder="django-oauth-toolkit",
     deviations={
+        "auth_method_none_announced": Row(False, "lists only methods with a secret, and serves public clients"),
         "revocation_announced": Row(False, "only in its RFC 8414 document, which is not OpenID discovery"),
         "token_revoked": Row(False, "follows: no endpoint is known"),
     },
@@ -116,6 +115,12 @@ GLEWLWYD = Peer(
     walker=GlewlwydWalker,
     deviations={
         "iss_announced": Row(False, "sends iss without saying so"),
+        "auth_method_none_announced": Row(False, "lists only methods with a secret, and serves public clients"),
+        "redirect_parameters": Row(
+            frozenset({"code", "state", "iss", "session_state"}), "OpenID Connect Session Management, a draft"
+        ),
+        "userinfo_error": Row(None, "401 without any challenge"),
+        "denial": Row(None, "its page has no No: scopes other than openid can be left out, and the login succeeds"),
         "token_revoked": Row(False, "revocation answers a public client with an empty 401"),
         "any_loopback_port": Row(False, "redirect URIs are compared byte for byte"),
     },

@@ -47,32 +47,35 @@ class Walker(Browser):
         self.asked_for_password = 0
         self.asked_for_consent = 0
 
-    def walk(self, url: str, redirect_uri: str) -> Page:
+    def walk(self, url: str, redirect_uri: str, *, fetch_redirect: bool = True) -> Page:
         """From the app's URL to the page that the app's redirect URI answers with.
 
-        A redirect URI that no browser fetches (a private-use scheme) ends the walk unfetched, and so does one without
-        a port when it is told with one: the comparison leaves the port of a loopback redirect out.
+        A redirect URI without a port stands for every port. One that no browser fetches (a private-use scheme) ends the
+        walk unfetched, and so does any with `fetch_redirect=False`.
         """
         visited: list[str] = []
         response = self._visit(url, visited)
         for _ in range(30):
-            if response is None:
-                return Page(visited[-1], None, visited=tuple(visited))
-            if self._is_ours(response.url, redirect_uri):
-                return self.page(response, visited)
-            if response.is_redirect:
-                response = self._follow(urljoin(response.url, response.headers["Location"]), visited)
-            else:
+            if not response.is_redirect:
                 response = self._act_on_page(response, visited)
+                continue
+            url = urljoin(response.url, response.headers["Location"])
+            if not self._is_ours(url, redirect_uri):
+                response = self._follow(url, visited)
+                continue
+            visited.append(url)
+            if not fetch_redirect or urlsplit(url).scheme not in ("http", "https"):
+                return Page(url, None, visited=tuple(visited))
+            return self.page(self.get(url), visited)
         raise LostInPages("more than 30 steps: " + " > ".join(self._without_query(one) for one in visited))
 
-    def _follow(self, url: str, visited: list[str]) -> requests.Response | None:
+    def _follow(self, url: str, visited: list[str]) -> requests.Response:
         """A seam for providers whose pages are programs."""
         return self._visit(url, visited)
 
-    def _visit(self, url: str, visited: list[str]) -> requests.Response | None:
+    def _visit(self, url: str, visited: list[str]) -> requests.Response:
         visited.append(url)
-        return self.get(url) if urlsplit(url).scheme in ("http", "https") else None
+        return self.get(url)
 
     def _act_on_page(self, response: requests.Response, visited: list[str]) -> requests.Response:
         page = BeautifulSoup(response.text, "lxml")

@@ -9,7 +9,8 @@ struct AuthorizationRequest: Sendable {
     let options: [FormField]
     let maxAge: Int64?
 
-    init(_ configuration: OAuthConfiguration, _ options: LoginOptions, _ metadata: ProviderMetadata) throws(OAuthError) {
+    init(_ configuration: OAuthConfiguration, _ options: LoginOptions, _ metadata: ProviderMetadata) throws(OAuthError)
+    {
         self.metadata = metadata
         clientId = configuration.clientId
         scope = if let scopes = options.scopes { try Scope(scopes) } else { configuration.scope }
@@ -25,7 +26,8 @@ struct AuthorizationRequest: Sendable {
         let verifier = try PKCE.makeVerifier(random)
         let parameters: [FormField] =
             [
-                ("response_type", "code"), ("client_id", clientId), ("redirect_uri", redirectURI), ("scope", scope.text),
+                ("response_type", "code"), ("client_id", clientId), ("redirect_uri", redirectURI),
+                ("scope", scope.text),
                 ("state", state), ("nonce", nonce), ("code_challenge", try PKCE.challenge(for: verifier)),
                 ("code_challenge_method", "S256"),
             ] + options

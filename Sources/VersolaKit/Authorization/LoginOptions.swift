@@ -24,7 +24,8 @@ public struct LoginOptions: Sendable {
 
     /// Names that only the library may set; `request`, `request_uri` and `response_mode` would change what it reads.
     private static let ours: Set<String> = [
-        "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge", "code_challenge_method",
+        "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
+        "code_challenge_method",
         "prompt", "login_hint", "ui_locales", "acr_values", "max_age", "claims", "resource", "authorization_details",
         "request", "request_uri", "response_mode", "dpop_jkt",
     ]
@@ -50,7 +51,9 @@ public struct LoginOptions: Sendable {
         if let claims, (try? JSONDecoder().decode([String: AnyJSON].self, from: Data(claims.utf8))) == nil {
             throw refused("claims is not a JSON object (OpenID Connect Core §5.5)")
         }
-        if let details = authorizationDetails, (try? JSONDecoder().decode([AnyJSON].self, from: Data(details.utf8))) == nil {
+        if let details = authorizationDetails,
+            (try? JSONDecoder().decode([AnyJSON].self, from: Data(details.utf8))) == nil
+        {
             throw refused("authorization_details is not a JSON array (RFC 9396 §2)")
         }
         for resource in resources {
@@ -62,7 +65,9 @@ public struct LoginOptions: Sendable {
         var names = Self.ours
         for (name, value) in parameters {
             guard !name.isEmpty else { throw refused("a parameter has no name") }
-            guard names.insert(name).inserted else { throw refused("the parameter \(name) is set by the library or repeated") }
+            guard names.insert(name).inserted else {
+                throw refused("the parameter \(name) is set by the library or repeated")
+            }
             result.append((name, value))
         }
         return result

@@ -22,7 +22,7 @@ struct RedirectResponse: Sendable {
         let issuers = values("iss")
         guard issuers.count <= 1 else { throw .configuration(.issuerMismatch, "redirect: iss comes twice") }
         if let issuer = issuers.first {
-            guard issuer == request.issuer else {
+            guard issuer.hasSameBytes(as: request.issuer) else {
                 throw .configuration(.issuerMismatch, "redirect: iss names another issuer")
             }
         } else if request.issPromised {

@@ -25,6 +25,7 @@ struct RedirectDelivery: Sendable {
 /// What the person reads when the browser is done. Which language and how it looks is the page's affair.
 enum ResultPage: Equatable, Sendable {
     case signedIn
+    case signedOut
     /// The person, or the provider, said no.
     case denied
     /// Something went wrong that the person cannot mend here: go back to the app.

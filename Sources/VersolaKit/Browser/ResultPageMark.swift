@@ -7,7 +7,7 @@ enum ResultPageMark: String, Sendable {
     init(_ answer: ListenerAnswer) {
         self =
             switch answer {
-            case .result(.signedIn): .good
+            case .result(.signedIn), .result(.signedOut): .good
             case .result(.denied), .result(.failed): .bad
             case .result(.replaced), .result(.alreadyUsed), .result(.pending), .refusal: .calm
             }

@@ -42,9 +42,8 @@ enum ResultPageRenderer {
 
     private static func statusLine(_ answer: ListenerAnswer) -> String {
         switch answer {
-        case .result(.signedIn), .result(.pending): "200 OK"
-        case .result(.denied), .result(.failed): "400 Bad Request"
-        case .result(.replaced), .result(.alreadyUsed): "410 Gone"
+        // The request was served, however the login went: what the page says is not for the browser's error handling.
+        case .result: "200 OK"
         case .refusal(let refusal): "\(refusal.rawValue) \(refusal.reason)"
         }
     }

@@ -20,6 +20,8 @@ struct ResultPageText: Equatable, Sendable {
         switch answer {
         case .result(.signedIn):
             ("You are signed in", "You can close this window and return to the app.")
+        case .result(.signedOut):
+            ("You are signed out", "You can close this window.")
         case .result(.denied):
             ("Sign-in was declined", "To try again, return to the app and start signing in once more.")
         case .result(.failed):
@@ -45,6 +47,8 @@ struct ResultPageText: Equatable, Sendable {
         switch answer {
         case .result(.signedIn):
             ("Вы вошли", "Это окно можно закрыть и вернуться в приложение.")
+        case .result(.signedOut):
+            ("Вы вышли", "Это окно можно закрыть.")
         case .result(.denied):
             ("Вход отклонён", "Чтобы попробовать ещё раз, вернитесь в приложение и начните вход заново.")
         case .result(.failed):

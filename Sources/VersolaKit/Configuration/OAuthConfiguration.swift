@@ -12,6 +12,11 @@ public struct OAuthConfiguration: Sendable {
         case memory
     }
 
+    /// Where the access token is kept (behaviour §5).
+    public enum AccessTokenCache: Equatable, Sendable {
+        case memory, sealed
+    }
+
     /// Who opens the browser.
     public enum BrowserChoice: Equatable, Sendable {
         case system, app, none
@@ -34,9 +39,12 @@ public struct OAuthConfiguration: Sendable {
     let provider: Provider
     let clientId: String
     let redirectUri: RedirectURI
+    /// Without it a logout opens no browser.
+    let postLogoutRedirectUri: RedirectURI?
     let scope: Scope
     let session: String
     let store: Store
+    let accessTokenCache: AccessTokenCache
     let browser: BrowserChoice
     let transport: TransportSettings
     let clockSkewSeconds: Int64
@@ -49,8 +57,10 @@ public struct OAuthConfiguration: Sendable {
     ///   - clockSkewSeconds: tolerance when the provider's times are judged, 0 to 300.
     /// - Throws: `configuration(.invalidConfiguration)` with a detail that names the value.
     public init(
-        issuer: String?, clientId: String, redirectUri: String, scopes: [String] = ["openid"],
+        issuer: String?, clientId: String, redirectUri: String, postLogoutRedirectUri: String? = nil,
+        scopes: [String] = ["openid"],
         endpoints: ProviderEndpoints? = nil, session: String = "default", store: Store = .auto,
+        accessTokenCache: AccessTokenCache = .memory,
         browser: BrowserChoice = .system, caFile: String? = nil, proxy: String? = nil,
         requestTimeoutMillis: Int64 = 15_000, clockSkewSeconds: Int64 = 60
     ) throws(OAuthError) {
@@ -65,6 +75,8 @@ public struct OAuthConfiguration: Sendable {
             try Self.check(url: endpoints.tokenEndpoint, of: "token endpoint")
             try Self.check(url: endpoints.jwksUri, of: "jwks_uri")
             if let url = endpoints.revocationEndpoint { try Self.check(url: url, of: "revocation endpoint") }
+            if let url = endpoints.userInfoEndpoint { try Self.check(url: url, of: "UserInfo endpoint") }
+            if let url = endpoints.endSessionEndpoint { try Self.check(url: url, of: "end-session endpoint") }
             provider = .endpoints(endpoints)
         case (nil, nil): throw refused("an issuer or endpoints are needed")
         case (_?, _?): throw refused("an issuer and endpoints exclude each other")
@@ -82,6 +94,9 @@ public struct OAuthConfiguration: Sendable {
         if let caFile, caFile.isEmpty { throw refused("the CA file's path is empty") }
         self.clientId = clientId
         self.redirectUri = try RedirectURI(redirectUri)
+        self.postLogoutRedirectUri =
+            if let uri = postLogoutRedirectUri { try RedirectURI(uri, "post-logout redirect URI") } else { nil }
+        self.accessTokenCache = accessTokenCache
         self.scope = try Scope(scopes)
         self.session = session
         self.store = store

@@ -8,18 +8,23 @@ public struct ProviderEndpoints: Equatable, Sendable {
     public var tokenEndpoint: String
     public var jwksUri: String
     public var revocationEndpoint: String?
+    public var userInfoEndpoint: String?
+    public var endSessionEndpoint: String?
     /// The provider puts `iss` into every redirect (RFC 9207).
     public var issInRedirect: Bool
 
     public init(
         issuer: String, authorizationEndpoint: String, tokenEndpoint: String, jwksUri: String,
-        revocationEndpoint: String? = nil, issInRedirect: Bool = false
+        revocationEndpoint: String? = nil, userInfoEndpoint: String? = nil, endSessionEndpoint: String? = nil,
+        issInRedirect: Bool = false
     ) {
         self.issuer = issuer
         self.authorizationEndpoint = authorizationEndpoint
         self.tokenEndpoint = tokenEndpoint
         self.jwksUri = jwksUri
         self.revocationEndpoint = revocationEndpoint
+        self.userInfoEndpoint = userInfoEndpoint
+        self.endSessionEndpoint = endSessionEndpoint
         self.issInRedirect = issInRedirect
     }
 }

@@ -14,13 +14,16 @@ struct RedirectURI: Equatable, Sendable {
     let text: String
     let kind: Kind
 
-    init(_ text: String) throws(OAuthError) {
+    /// - Parameter name: what a refusal calls it.
+    init(_ text: String, _ name: String = "redirect URI") throws(OAuthError) {
         func refused(_ why: String) -> OAuthError {
-            .configuration(.invalidConfiguration, "redirect URI: \(why)")
+            .configuration(.invalidConfiguration, "\(name): \(why)")
         }
         guard let scheme = URLParts.scheme(of: text) else { throw refused("it is not an absolute URI") }
         guard !text.contains("#") else { throw refused("it has a fragment (RFC 6749 §3.1.2)") }
-        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else { throw refused("it has characters that need encoding") }
+        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+            throw refused("it has characters that need encoding")
+        }
         self.text = text
         switch scheme {
         case "https", "http":

@@ -9,7 +9,8 @@ struct Scope: Equatable, Sendable {
         var seen: [String] = values.contains("openid") ? [] : ["openid"]
         for value in values where !seen.contains(value) {
             guard !value.isEmpty, value.utf8.allSatisfy(Self.isAllowed) else {
-                throw .configuration(.invalidConfiguration, "scope: a value is empty or has characters that RFC 6749 §3.3 forbids")
+                throw .configuration(
+                    .invalidConfiguration, "scope: a value is empty or has characters that RFC 6749 §3.3 forbids")
             }
             seen.append(value)
         }

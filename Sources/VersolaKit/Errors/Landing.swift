@@ -19,7 +19,8 @@ extension OAuthError {
     ) -> OAuthError {
         if (300...399).contains(response.status) {
             return .configuration(
-                .endpointRedirected, "\(kind.rawValue): the endpoint answered \(response.status); redirects are not followed")
+                .endpointRedirected,
+                "\(kind.rawValue): the endpoint answered \(response.status); redirects are not followed")
         }
         guard kind.isTokenEndpoint, (400...499).contains(response.status),
             !RequestOutcome.isTransient(response.status)

@@ -28,7 +28,9 @@ struct OAuthErrorBody: Equatable, Sendable {
 
     /// Text from outside on its way into a log: control characters out, length bounded.
     private static func printable(_ text: String, limit: Int) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit).map { $0.properties.generalCategory == .control ? " " : $0 }))
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.prefix(limit).map { $0.properties.generalCategory == .control ? " " : $0 }))
     }
 }
 

@@ -40,9 +40,12 @@ final class KeySetCache: Sendable {
 
     private let state = Lock(State())
     private let time: any TimeSource
+    private let executor: (any TaskExecutor)?
 
-    init(time: any TimeSource) {
+    /// - Parameter executor: where loads run; `nil` = Swift's own pool.
+    init(time: any TimeSource, executor: (any TaskExecutor)? = nil) {
         self.time = time
+        self.executor = executor
     }
 
     /// The cached set; loads it if there is none yet.
@@ -102,7 +105,7 @@ final class KeySetCache: Sendable {
     /// The load under way, or a new one. Called with the lock held.
     private func joinOrStart(_ state: inout State, _ load: @escaping Load) -> Task<Result<Copy, OAuthError>, Never> {
         if let loading = state.loading { return loading }
-        let task = Task { finish(await load()) }
+        let task = Task(executorPreference: executor) { self.finish(await load()) }
         state.loading = task
         return task
     }

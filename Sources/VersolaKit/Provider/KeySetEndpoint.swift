@@ -4,7 +4,8 @@
 enum KeySetEndpoint {
     static func load(_ url: String, _ sender: Sender, _ budget: OperationBudget) async -> Result<JWKSet, OAuthError> {
         let request = HTTPRequest(
-            method: "GET", url: url, fields: [HTTPField(name: "Accept", value: "application/jwk-set+json, application/json")])
+            method: "GET", url: url,
+            fields: [HTTPField(name: "Accept", value: "application/jwk-set+json, application/json")])
         return await sender.send(.keySet, request, budget: budget).flatMap { response in
             guard (200...299).contains(response.status) else {
                 return .failure(.landing(.keySet, response, elapsedMillis: budget.elapsedMillis))

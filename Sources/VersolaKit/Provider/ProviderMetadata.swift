@@ -10,6 +10,8 @@ struct ProviderMetadata: Equatable, Sendable {
     var tokenEndpoint: String
     var jwksURI: String
     var revocationEndpoint: String?
+    var userInfoEndpoint: String?
+    var endSessionEndpoint: String?
     /// `iss` comes with every redirect (RFC 9207 §3).
     var issPromised: Bool
 
@@ -19,6 +21,8 @@ struct ProviderMetadata: Equatable, Sendable {
         tokenEndpoint = endpoints.tokenEndpoint
         jwksURI = endpoints.jwksUri
         revocationEndpoint = endpoints.revocationEndpoint
+        userInfoEndpoint = endpoints.userInfoEndpoint
+        endSessionEndpoint = endpoints.endSessionEndpoint
         issPromised = endpoints.issInRedirect
     }
 
@@ -28,7 +32,7 @@ struct ProviderMetadata: Equatable, Sendable {
     init(_ document: [UInt8], configuredIssuer: String, undecodable: OAuthError) throws(OAuthError) {
         guard let members = try? JSONDecoder().decode(Members.self, from: Data(document)) else { throw undecodable }
         guard let issuer = members.issuer?.value else { throw Self.unsupported("the metadata lacks issuer") }
-        guard Self.withoutFinalSlash(issuer) == Self.withoutFinalSlash(configuredIssuer) else {
+        guard Self.withoutFinalSlash(issuer).utf8.elementsEqual(Self.withoutFinalSlash(configuredIssuer).utf8) else {
             throw .configuration(
                 .discoveryIssuerMismatch, "discovery: the metadata names another issuer than the configured one")
         }
@@ -36,8 +40,9 @@ struct ProviderMetadata: Equatable, Sendable {
         authorizationEndpoint = try Self.required(members.authorization_endpoint, "authorization_endpoint")
         tokenEndpoint = try Self.required(members.token_endpoint, "token_endpoint")
         jwksURI = try Self.required(members.jwks_uri, "jwks_uri")
-        revocationEndpoint =
-            if let url = members.revocation_endpoint?.value { try Self.usable(url, "revocation_endpoint") } else { nil }
+        revocationEndpoint = try Self.optional(members.revocation_endpoint, "revocation_endpoint")
+        userInfoEndpoint = try Self.optional(members.userinfo_endpoint, "userinfo_endpoint")
+        endSessionEndpoint = try Self.optional(members.end_session_endpoint, "end_session_endpoint")
         issPromised = members.authorization_response_iss_parameter_supported?.value ?? false
         if let methods = members.code_challenge_methods_supported?.value, !methods.contains("S256") {
             throw Self.unsupported("the provider does not offer PKCE with S256")
@@ -63,6 +68,11 @@ struct ProviderMetadata: Equatable, Sendable {
         return try usable(url, name)
     }
 
+    private static func optional(_ member: Lenient<String>?, _ name: String) throws(OAuthError) -> String? {
+        guard let url = member?.value else { return nil }
+        return try usable(url, name)
+    }
+
     private static func usable(_ url: String, _ name: String) throws(OAuthError) -> String {
         guard let parts = URLParts(url), parts.isSecure, !parts.hasUserInfo, parts.fragment == nil else {
             throw unsupported("\(name) is not an https URL (http is only for loopback)")
@@ -80,6 +90,8 @@ struct ProviderMetadata: Equatable, Sendable {
         var token_endpoint: Lenient<String>?
         var jwks_uri: Lenient<String>?
         var revocation_endpoint: Lenient<String>?
+        var userinfo_endpoint: Lenient<String>?
+        var end_session_endpoint: Lenient<String>?
         var authorization_response_iss_parameter_supported: Lenient<Bool>?
         var code_challenge_methods_supported: Lenient<[String]>?
         var id_token_signing_alg_values_supported: Lenient<[String]>?

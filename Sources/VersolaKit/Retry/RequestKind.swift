@@ -6,6 +6,7 @@ enum RequestKind: String, Sendable, CaseIterable {
     case keySet = "key set"
     case codeExchange = "code exchange"
     case refresh
+    case userInfo = "UserInfo"
     case revocation
 
     /// Answers carry OAuth `error` codes (RFC 6749 §5.2).

@@ -11,7 +11,7 @@ struct Grant: Codable, Equatable, Sendable {
     var scope: String
     /// The login's claims that a refreshed ID token is compared with.
     var login: LoginClaims
-    /// Only with the sealed cache, or when there is no refresh token to replace it.
+    /// Only with the sealed cache.
     var accessToken: AccessToken?
 
     /// Whether it is a grant still: a refresh token, or an access token that has not expired (behaviour §1).

@@ -14,7 +14,8 @@ public struct Identity: Equatable, Sendable {
 
     /// From a grant, whose ID token was verified before it was stored.
     init?(_ grant: Grant) {
-        guard let token = try? JWS(compact: grant.idToken), let claims = String(validating: token.payload, as: UTF8.self)
+        guard let token = try? JWS(compact: grant.idToken),
+            let claims = String(validating: token.payload, as: UTF8.self)
         else { return nil }
         subject = grant.login.subject
         claimsJSON = claims

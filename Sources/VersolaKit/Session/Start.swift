@@ -13,6 +13,7 @@ struct Start: Sendable {
         do throws(OAuthError) {
             let restored = try store.restore()
             contents.grant = restored.grant
+            contents.accessToken = restored.grant?.accessToken
             pending = restored.pending
             if let pending { contents.addWaiting(pending) }
         } catch {

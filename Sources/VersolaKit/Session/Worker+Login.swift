@@ -13,7 +13,11 @@ extension Worker {
 
     private func open(_ options: LoginOptions, _ call: Call<Identity>) async throws(OAuthError) {
         if session.state == .locked { throw .recoverable(.unlockRequired, "login: the store's key is locked") }
-        if let runningLogout { _ = await runningLogout.result }
+        if let runningLogout {
+            endSessionIsOff = true
+            leaveEndSession(false)
+            _ = await runningLogout.result
+        }
         let budget = OperationBudget(time)
         let metadata = try await metadata.metadata(budget: budget)
         let authorization = try AuthorizationRequest(configuration, options, metadata)
@@ -23,7 +27,7 @@ extension Worker {
         // From here to the open browser nothing is awaited: a login that fails before has changed nothing.
         let replaced = logins.values.filter { $0.phase != .settling }
         let taken = replaced.lazy.compactMap(\.listener).first
-        let listener = if let taken { taken } else { try listen() }
+        let listener = if let taken { taken } else { try listen(for: configuration.redirectUri) }
         let request: PendingRequest
         do throws(OAuthError) {
             request = try authorization.pending(
@@ -49,7 +53,9 @@ extension Worker {
     /// Waits for the redirect of a stored request that the state shows already: at start, or when a program received it.
     func adopt(_ request: PendingRequest, listening: Bool) {
         var listener: (any RedirectListener)?
-        if listening, let uri = try? RedirectURI(request.redirectURI), case .loopback(let host, let port, let path) = uri.kind, port != 0 {
+        if listening, let uri = try? RedirectURI(request.redirectURI),
+            case .loopback(let host, let port, let path) = uri.kind, port != 0
+        {
             do throws(OAuthError) {
                 listener = try dependencies.listen(host, port, path)
             } catch {
@@ -59,8 +65,9 @@ extension Worker {
         wait(Login(request: request, budget: OperationBudget(time), call: nil, listener: listener))
     }
 
-    private func listen() throws(OAuthError) -> (any RedirectListener)? {
-        guard case .loopback(let host, let port, let path) = configuration.redirectUri.kind else { return nil }
+    /// A listener for a loopback redirect URI; none for the other kinds.
+    func listen(for uri: RedirectURI) throws(OAuthError) -> (any RedirectListener)? {
+        guard case .loopback(let host, let port, let path) = uri.kind else { return nil }
         if port != 0 { lingering?.close() }
         return try dependencies.listen(host, port, path)
     }

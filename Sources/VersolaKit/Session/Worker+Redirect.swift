@@ -34,6 +34,7 @@ extension Worker {
 
     private func handle(_ url: String, _ call: Call<RedirectHandling>) async throws(OAuthError) {
         let notOurs = RedirectHandling(handled: false, error: nil)
+        if handlePostLogoutRedirect(url) { return call.end(.success(RedirectHandling(handled: true, error: nil))) }
         guard configuration.redirectUri.matches(url) else { return call.end(.success(notOurs)) }
         let response = RedirectResponse(query: URLParts.split(url).query ?? "")
         guard let state = response.state else { return call.end(.success(mismatch())) }
@@ -76,18 +77,11 @@ extension Worker {
     private static let stateMismatch = OAuthError.configuration(
         .stateMismatch, "redirect: state is missing or not that of the login that waits")
 
-    /// Another process changed the store: it may have handed us a redirect.
-    func storeChanged() async {
-        for (id, login) in logins where login.phase != .settling {
-            do throws(OAuthError) {
-                guard let url = try store.takeHandedOver(id), configuration.redirectUri.matches(url) else { continue }
-                let response = RedirectResponse(query: URLParts.split(url).query ?? "")
-                guard let state = response.state, equalInConstantTime(state, login.request.state) else { continue }
-                await settle(id, response)
-            } catch {
-                log(.warning, "store: a redirect handed over could not be read: \(error.diagnostics.detail)")
-            }
-        }
+    /// A redirect that another process received and left for us.
+    func settle(_ id: String, handedOver url: String, to login: Login) async {
+        let response = RedirectResponse(query: URLParts.split(url).query ?? "")
+        guard let state = response.state, equalInConstantTime(state, login.request.state) else { return }
+        await settle(id, response)
     }
 
     /// Judges the response, and finishes the login. A login that is being settled already is left to that.
@@ -108,6 +102,7 @@ extension Worker {
                 contents.facts.loginsWaiting -= login.isShown ? 1 : 0
                 contents.grant = stored.grant
                 contents.accessToken = stored.accessToken
+                contents.facts.challenge = nil
             }
             watchExpiry()
             login.outcome.settle(.success(stored.identity))
@@ -143,7 +138,7 @@ extension Worker {
 
         var grant = Grant(
             generation: 0, refreshToken: tokens.refreshToken, idToken: idToken, scope: accessToken.scope,
-            login: verified.login)
+            login: verified.login, accessToken: sealed(accessToken))
         switch try store.storeLogin(grant, spending: request.id, since: epoch) {
         case .stored(let generation): grant.generation = generation
         case .superseded:

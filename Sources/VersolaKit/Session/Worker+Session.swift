@@ -14,20 +14,23 @@ extension Worker {
         }
     }
 
-    /// Ends a session whose access token is over and has no successor. The grant's generation guards against a newer one.
+    /// Ends a session whose access token is over and has no successor.
     func endExpiredSession() {
         let contents = session.contents
-        guard contents.grant?.refreshToken == nil, let token = contents.accessToken,
+        guard let grant = contents.grant, grant.refreshToken == nil, let token = contents.accessToken,
             let left = token.millisLeft(time), left <= 0
         else { return }
-        eraseSession()
+        do throws(OAuthError) {
+            try store.eraseGrant(grant)
+        } catch {
+            log(.error, "store: the expired session could not be erased: \(error.diagnostics.detail)")
+        }
         session.update(reason: .sessionExpired) { contents in
             contents.grant = nil
             contents.accessToken = nil
         }
     }
 
-    @discardableResult
     private func eraseSession() -> OAuthError? {
         do throws(OAuthError) {
             _ = try store.eraseSession()
@@ -48,20 +51,24 @@ extension Worker {
         endLogins()
         if contents.facts.hasGrant { session.update { $0.facts.loggingOut = true } }
         let failure = eraseSession()
-        session.update { contents in
-            contents.grant = nil
-            contents.accessToken = nil
-            contents.facts.hasGrant = false
-            contents.facts.keyLocked = false
-            contents.facts.challenge = nil
-        }
+        unsaved = nil
         expiry?.cancel()
         var result = LogoutResult()
         if let grant = contents.grant {
-            result.tokenRevoked = await revoke(grant, contents.accessToken, OperationBudget(time))
+            let budget = OperationBudget(time)
+            result.tokenRevoked = await revoke(grant, contents.accessToken, budget)
+            let endpoint = try? await metadata.metadata(budget: budget).endSessionEndpoint
+            result.sessionEnded = await endSession(grant, at: endpoint)
         }
         runningLogout = nil
-        session.update { $0.facts.loggingOut = false }
+        endSessionIsOff = false
+        session.update { contents in
+            contents.grant = nil
+            contents.accessToken = nil
+            contents.facts.keyLocked = false
+            contents.facts.challenge = nil
+            contents.facts.loggingOut = false
+        }
         let outcome: Result<LogoutResult, OAuthError> = if let failure { .failure(failure) } else { .success(result) }
         running.settle(outcome)
         return outcome

@@ -4,18 +4,30 @@
 extension Worker {
     func accessToken(_ options: TokenOptions) async throws(OAuthError) -> Token {
         if let token = try session.cachedToken(options, time) { return token }
-        let contents = session.contents
-        guard contents.grant?.refreshToken != nil else {
-            // force, or a min_valid beyond its life, cannot be had; the state changes only when the token has expired
-            if let token = contents.accessToken, !options.force, options.minValidMillis == nil,
-                token.millisLeft(time).map({ $0 > 0 }) ?? true
-            {
-                return Token(token)
-            }
+        guard session.contents.grant?.refreshToken != nil else {
+            // Returned until it really expires; force, or a min_valid beyond its life, cannot be had.
+            if !options.force, options.minValidMillis == nil, let token = livingToken { return token }
             endExpiredSession()
             throw .sessionExpired
         }
-        throw .sessionExpired
+        do throws(OAuthError) {
+            return Token(try await refresh())
+        } catch {
+            if case .recoverable = error, !options.force, let token = livingToken { return token }
+            throw error
+        }
+    }
+
+    /// What goes into the store of an access token: nothing, unless the sealed cache is wanted.
+    func sealed(_ token: AccessToken) -> AccessToken? {
+        configuration.accessTokenCache == .sealed ? token : nil
+    }
+
+    private var livingToken: Token? {
+        guard let token = session.contents.accessToken, token.millisLeft(time).map({ $0 > 0 }) ?? true else {
+            return nil
+        }
+        return Token(token)
     }
 }
 

@@ -21,6 +21,13 @@ actor Worker {
     /// The listener of the latest login that is over; a login on the same port closes it early.
     var lingering: (any RedirectListener)?
     var runningLogout: Outcome<LogoutResult>?
+    /// The browser's part of the running logout, and whether it may not begin: a login has taken its place.
+    var endSessionStep: EndSessionStep?
+    var endSessionIsOff = false
+    /// Any number of callers share one refresh.
+    var runningRefresh: Outcome<AccessToken>?
+    /// What a refresh brought and the store could not take: written before anything else is sent.
+    var unsaved: Grant?
     var expiry: (any Scheduled)?
     var closed = false
 
@@ -56,7 +63,7 @@ actor Worker {
 
     func keySet(at uri: String) -> KeySetCache {
         if let known = keySets[uri] { return known }
-        let cache = KeySetCache(time: time)
+        let cache = KeySetCache(time: time, executor: queue)
         keySets[uri] = cache
         return cache
     }
@@ -65,6 +72,7 @@ actor Worker {
     func close() {
         closed = true
         expiry?.cancel()
+        leaveEndSession(false)
         lingering?.close()
         for (id, login) in logins where login.phase != .settling {
             logins[id] = nil

@@ -29,8 +29,21 @@ protocol CredentialStore: Sendable {
     func storeLogin(_ grant: Grant, spending id: String, since epoch: Int64) throws(OAuthError) -> StoredLogin
     /// Under the write lock, waited for 2 s and then done without: erases grant, requests and notes, and counts the epoch up.
     func eraseSession() throws(OAuthError) -> Grant?
-    /// Rises with every erasure; what was begun under an older one must not be stored.
+    /// Rises with every logout; what was begun under an older one must not be stored.
     func epoch() throws(OAuthError) -> Int64
+
+    /// Of the processes that share the store one refreshes at a time: `nil` while another does.
+    func lockRefresh() throws(OAuthError) -> HeldLock?
+    /// Under the refresh lock: has the key and the space for the answer, and makes the note durable that the stored refresh
+    /// token is about to be sent. After this returns it may be sent, once; every sending has a note of its own.
+    func beginRefresh() throws(OAuthError)
+    /// The sending was answered, or its time ran out: nothing is noted any more.
+    func endRefresh() throws(OAuthError)
+    /// Under the write lock: replaces the grant with what a refresh of the same generation brought. False when a logout or
+    /// another login came in between: then nothing is stored.
+    func storeRefresh(_ grant: Grant) throws(OAuthError) -> Bool
+    /// Under the write lock: erases the grant if it is still of this generation and has this refresh token.
+    func eraseGrant(_ rejected: Grant) throws(OAuthError)
 
     /// Leaves the redirect for the living owner of the request, sealed.
     func handOver(redirect url: String, to id: String) throws(OAuthError)

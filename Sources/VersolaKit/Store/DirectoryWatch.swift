@@ -52,7 +52,7 @@ final class DirectoryWatch: Sendable {
             let name = rest.dropFirst(headerSize).prefix(nameLength).prefix { $0 != 0 }
             switch StoreEntry(name: String(decoding: name, as: UTF8.self)) {
             case .grant, .counters, .pending, .redirect: return true
-            case .writeLock, .refreshLock, .owner, .reservation, .temporary: break
+            case .writeLock, .refreshLock, .refreshNote, .refreshReservation, .owner, .reservation, .temporary: break
             // No name of ours: the directory itself, or a queue that overflowed.
             case nil: if nameLength == 0 { return true }
             }

@@ -55,6 +55,8 @@ enum FileLock {
         guard status.isRegularFile, status.isOurs else {
             throw SystemFailure(call: "owner and type of the file", errno: EPERM)
         }
+        // A umask may have taken bits away from a file just made.
+        if status.st_mode & 0o777 != 0o600 { try SystemFailure.check("chmod") { fchmod(file, 0o600) } }
         // Its last holder erased it between our open and our lock: whoever comes next locks another file.
         guard status.st_nlink > 0 else { return .erased }
         return .had

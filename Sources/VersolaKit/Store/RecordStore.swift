@@ -29,6 +29,10 @@ enum StoreEntry: Hashable, Sendable {
     case counters
     case writeLock
     case refreshLock
+    /// A refresh token is about to be sent, or was when its sender died.
+    case refreshNote
+    /// Space for what the refresh will bring.
+    case refreshReservation
     /// A pending request, by its id.
     case pending(String)
     /// Locked by the process that waits for the redirect, as long as it lives.
@@ -46,6 +50,8 @@ enum StoreEntry: Hashable, Sendable {
         case .counters: "counters"
         case .writeLock: "write.lock"
         case .refreshLock: "refresh.lock"
+        case .refreshNote: "refresh.note"
+        case .refreshReservation: "refresh.reserve"
         case .pending(let id): "pending-\(id)"
         case .owner(let id): "owner-\(id)"
         case .redirect(let id): "redirect-\(id)"
@@ -61,6 +67,8 @@ enum StoreEntry: Hashable, Sendable {
         case "counters": self = .counters
         case "write.lock": self = .writeLock
         case "refresh.lock": self = .refreshLock
+        case "refresh.note": self = .refreshNote
+        case "refresh.reserve": self = .refreshReservation
         default:
             guard let dash = name.firstIndex(of: "-") else { return nil }
             let rest = String(name[name.index(after: dash)...])

@@ -64,6 +64,11 @@ final class RecordVault: Sendable {
         try records.write(bytes, to: entry, using: reservation)
     }
 
+    /// Has the key from now on, or throws: what is about to be received must not find it locked.
+    func prepareKey() throws(OAuthError) {
+        _ = try provenKey()
+    }
+
     func forgetKey() {
         key.withLock { $0 = nil }
     }

@@ -116,7 +116,7 @@ final class SealedCredentialStore: CredentialStore {
         if case .value(let content) = try? vault.load(.grant) {
             grant = try? RecordCoding.decode(Grant.self, content)
         }
-        var doomed = [StoreEntry.grant]
+        var doomed: [StoreEntry] = [.grant, .refreshNote, .refreshReservation]
         // Without the lock a temporary file may be somebody's write under way.
         if lock != nil { doomed += entries.filter(\.isTemporary) }
         var mine: [HeldLock] = []
@@ -128,7 +128,7 @@ final class SealedCredentialStore: CredentialStore {
             mine.append(owner)
             doomed += StoreEntry.all(ofRequest: id)
         }
-        try retire(doomed, generation: generation)
+        try retire(doomed, generation: generation, isLogout: true)
         owned.withLock { $0 = [:] }
         for owner in mine { owner.release() }
         return grant
@@ -192,6 +192,51 @@ final class SealedCredentialStore: CredentialStore {
 
     func abandonPending(_ id: String) {
         owned.withLock { $0.removeValue(forKey: id) }?.release()
+    }
+
+    // MARK: Refresh
+
+    func lockRefresh() throws(OAuthError) -> HeldLock? {
+        try records.lock(.refreshLock, waitMillis: 0)
+    }
+
+    func beginRefresh() throws(OAuthError) {
+        try vault.prepareKey()
+        do throws(OAuthError) {
+            try records.reserve(Self.reservedSpace, as: .refreshReservation)
+            try records.write([], to: .refreshNote, using: nil)
+        } catch {
+            try? records.erase([.refreshReservation])
+            throw error
+        }
+    }
+
+    func endRefresh() throws(OAuthError) {
+        try records.erase([.refreshNote, .refreshReservation])
+    }
+
+    func storeRefresh(_ grant: Grant) throws(OAuthError) -> Bool {
+        try withWriteLock { _ throws(OAuthError) in
+            let epoch = try counters().epoch
+            guard case .record(let record) = try vault.header(of: .grant), record.generation == grant.generation else {
+                return false
+            }
+            try vault.save(
+                try RecordCoding.encode(grant), as: .grant, generation: grant.generation, using: .refreshReservation)
+            // As with a login: a logout without the lock wins.
+            guard try counters().epoch != epoch else { return true }
+            try records.erase([.grant])
+            return false
+        }
+    }
+
+    func eraseGrant(_ rejected: Grant) throws(OAuthError) {
+        try withWriteLock { lock throws(OAuthError) in
+            guard let stored = try grant(under: lock), stored.generation == rejected.generation,
+                stored.refreshToken == rejected.refreshToken
+            else { return }
+            try retire([.grant], generation: stored.generation)
+        }
     }
 
     // MARK: Between processes
@@ -290,8 +335,8 @@ final class SealedCredentialStore: CredentialStore {
     }
 
     /// Erases what makes a session and counts the erasure: the erasure first, for it makes room on a full disk.
-    private func retire(_ entries: [StoreEntry], generation: Int64?) throws(OAuthError) {
-        let counters = try counters().afterErasing(generation: generation)
+    private func retire(_ entries: [StoreEntry], generation: Int64?, isLogout: Bool = false) throws(OAuthError) {
+        let counters = try counters().afterErasing(generation: generation, isLogout: isLogout)
         try records.erase(entries)
         let bytes = try RecordCoding.encode(counters).withBytes(Array.init)
         try records.write(bytes, to: .counters, using: nil)
@@ -326,7 +371,7 @@ extension StoreEntry {
     fileprivate var requestID: String? {
         switch self {
         case .pending(let id), .owner(let id), .redirect(let id), .reservation(let id): id
-        case .grant, .counters, .writeLock, .refreshLock, .temporary: nil
+        case .grant, .counters, .writeLock, .refreshLock, .refreshNote, .refreshReservation, .temporary: nil
         }
     }
 

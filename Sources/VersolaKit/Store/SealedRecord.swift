@@ -80,7 +80,7 @@ extension StoreEntry {
         case .grant: 1
         case .pending: 2
         case .redirect: 3
-        case .counters, .writeLock, .refreshLock, .owner, .reservation, .temporary: 0
+        case .counters, .writeLock, .refreshLock, .refreshNote, .refreshReservation, .owner, .reservation, .temporary: 0
         }
     }
 

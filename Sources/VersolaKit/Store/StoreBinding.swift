@@ -11,7 +11,8 @@ struct StoreBinding: Sendable {
         var bytes: [UInt8] = []
         for part in [issuer, clientID, session] { bytes.appendWithLength(Array(part.utf8)) }
         encoded = bytes
-        hash = try HashFunction.sha256.digest(bytes) }
+        hash = try HashFunction.sha256.digest(bytes)
+    }
 
     var directoryName: String { Hex.encode(hash.prefix(16)) }
 }

@@ -15,8 +15,16 @@ struct StoreDirectory: Sendable {
 
     /// Below `$XDG_STATE_HOME`, which counts only when absolute (XDG Base Directory Specification), else
     /// `~/.local/state`.
-    init(name: String) throws(OAuthError) {
-        self.init(base: try Self.stateHome(), name: name)
+    init(
+        name: String, environment: (String) -> String? = { getenv($0).map { String(cString: $0) } }
+    ) throws(OAuthError) {
+        if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") {
+            self.init(base: state, name: name)
+        } else if let home = environment("HOME"), home.hasPrefix("/") {
+            self.init(base: "\(home)/.local/state", name: name)
+        } else {
+            throw .storeUnavailable("neither XDG_STATE_HOME nor HOME is an absolute path")
+        }
     }
 
     var path: String { "\(base)/versola/\(name)" }
@@ -61,16 +69,6 @@ struct StoreDirectory: Sendable {
             if error.errno == EEXIST { return false }
             throw error
         }
-    }
-
-    private static func stateHome() throws(OAuthError) -> String {
-        if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") { return state }
-        if let home = environment("HOME"), home.hasPrefix("/") { return "\(home)/.local/state" }
-        throw .storeUnavailable("neither XDG_STATE_HOME nor HOME is an absolute path")
-    }
-
-    private static func environment(_ name: String) -> String? {
-        getenv(name).map { String(cString: $0) }
     }
 }
 

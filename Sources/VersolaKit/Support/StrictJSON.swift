@@ -21,10 +21,10 @@ enum StrictJSON {
         let value: Value
         do {
             value = try JSONDecoder().decode(type, from: Data(bytes))
-        } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
-            DecodingError.keyNotFound(_, let context)
-        {
+        } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
             throw context.codingPath.first.map { .unfit(member: $0.stringValue) } ?? .malformed
+        } catch DecodingError.keyNotFound(let key, let context) {
+            throw .unfit(member: (context.codingPath.first ?? key).stringValue)
         } catch {
             throw .malformed
         }

@@ -24,13 +24,20 @@ struct TokenResponse: Sendable {
         scope = members.scope?.value.flatMap { $0.isEmpty ? nil : $0 }
     }
 
+    /// A new refresh token in an answer that may be wrong in everything else: it must not be lost.
+    static func refreshToken(in body: [UInt8]) -> String? {
+        let members = try? JSONDecoder().decode(Members.self, from: Data(body))
+        return members?.refresh_token?.value.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     /// A number or a numeric string, in seconds; anything that is no such time says nothing (case B16).
     private struct Seconds: Decodable {
         let millis: Int64?
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
-            let seconds = (try? container.decode(Double.self)) ?? (try? container.decode(String.self)).flatMap(Self.number)
+            let seconds =
+                (try? container.decode(Double.self)) ?? (try? container.decode(String.self)).flatMap(Self.number)
             guard let seconds, seconds >= 0, seconds < 1e11 else {
                 millis = nil
                 return

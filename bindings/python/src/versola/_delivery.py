@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Deque, Dict, Optional, Set, Tuple, Union
 
 from ._errors import VersolaError, invalid
-from ._library import Handle, lent_error, text
+from ._library import Handle, is_forked_child, lent_error, text
 from ._native import EventKind, LogLevel, OpenURLAnswer
 from ._values import Identity, SessionState, SessionStateChange, Token, identity_from, token_from
 
@@ -87,6 +87,8 @@ class Delivery:
         self.queue = Handle(library.versola_queue_new(), library.versola_queue_release)
         self._descriptor: int = library.versola_queue_fd(self.queue)
         if self._descriptor < 0:
+            if is_forked_child():
+                raise invalid("this process was forked from one that used libversola; exec() or spawn it instead")
             raise OSError(errno.EMFILE, "versola could not open an event queue")
         self._pop = functools.partial(library.versola_queue_pop, self.queue)
         # Taken from the queue and not yet handed out, oldest first.

@@ -64,6 +64,11 @@ def _count_fork() -> None:
 os.register_at_fork(after_in_child=_count_fork)
 
 
+def is_forked_child() -> bool:
+    """Whether this process was forked from one that had imported this package."""
+    return _forks > 0
+
+
 class Handle:
     """One reference to a native object that lives as long as this one: a client, a queue.
 

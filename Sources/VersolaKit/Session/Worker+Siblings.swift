@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What other processes do on the same store becomes states here (behaviour §1).
+extension Worker {
+    /// The store changed, by another process or by us.
+    func storeChanged() async {
+        if runningLogout == nil { followStoredGrant() }
+        for (id, login) in logins where login.phase != .settling {
+            do throws(OAuthError) {
+                guard let url = try store.takeHandedOver(id), configuration.redirectUri.matches(url) else { continue }
+                await settle(id, handedOver: url, to: login)
+            } catch {
+                log(.warning, "store: a redirect handed over could not be read: \(error.diagnostics.detail)")
+            }
+        }
+    }
+
+    /// Another process signed in, signed out, or as somebody else; a new refresh token of the same grant is none of these.
+    private func followStoredGrant() {
+        let stored: Grant?
+        do throws(OAuthError) {
+            stored = try store.grant()
+        } catch {
+            return lose(error)
+        }
+        let known = session.contents.grant
+        guard let stored else {
+            if known != nil { forgetGrant(because: Self.signedOutElsewhere) }
+            return
+        }
+        guard stored != known, stored.generation == known?.generation || stored.isUsable(time) else { return }
+        if let known, known.login.subject != stored.login.subject { forgetGrant(because: Self.signedOutElsewhere) }
+        adopt(stored)
+    }
+
+    /// Takes a grant over that another process stored.
+    func adopt(_ stored: Grant) {
+        session.update { contents in
+            if contents.grant?.generation != stored.generation {
+                contents.accessToken = nil
+                contents.facts.challenge = nil
+            }
+            contents.grant = stored
+            contents.accessToken = stored.accessToken ?? contents.accessToken
+        }
+        watchExpiry()
+    }
+
+    func forgetGrant(because reason: OAuthError) {
+        session.update(reason: reason) { contents in
+            contents.grant = nil
+            contents.accessToken = nil
+            contents.facts.challenge = nil
+            contents.facts.refreshing = false
+        }
+        watchExpiry()
+    }
+
+    private func lose(_ error: OAuthError) {
+        switch error {
+        case .reauthenticate: forgetGrant(because: error)
+        default: log(.warning, "store: what another process changed could not be read: \(error.diagnostics.detail)")
+        }
+    }
+
+    private static let signedOutElsewhere = OAuthError.reauthenticate(
+        .sessionExpired, "another process that shares the store signed out")
+}

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C, fork and the end of the process, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+from conftest import SOURCES, Provider
+
+PREAMBLE = """
+import os, signal, sys, threading, time
+import versola
+
+def client(**settings):
+    settings = {"store": "memory", "browser": None, **settings}
+    return versola.OAuthClient(
+        sys.argv[1], client_id="native-app", redirect_uri="http://127.0.0.1/callback", **settings
+    )
+
+def tell(client):
+    for change in client.session_states():
+        print(change.state.name, flush=True)
+"""
+
+
+@pytest.fixture
+def program(library: Any, provider: Provider, tmp_path: Path) -> Any:
+    """Starts a Python program that has the preamble, the issuer as argument and a home of its own."""
+    environment: Dict[str, str] = {
+        **os.environ,
+        "PYTHONPATH": str(SOURCES),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "XDG_STATE_HOME": str(tmp_path),
+    }
+
+    def start(source: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-X", "dev", "-c", PREAMBLE + textwrap.dedent(source), provider.issuer]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return start
+
+
+def finished(process: "subprocess.Popen[str]") -> "tuple[int, str, str]":
+    output, errors = process.communicate(timeout=30)
+    return process.returncode, output, errors
+
+
+def wait_for(process: "subprocess.Popen[str]", line: str) -> None:
+    assert process.stdout is not None
+    while process.stdout.readline().strip() != line:
+        assert process.poll() is None
+
+
+def test_ctrl_c_cancels_the_login_as_the_person(program: Any) -> None:
+    process = program(
+        """
+        c = client(store="auto")
+        threading.Thread(target=tell, args=(c,), daemon=True).start()
+        try:
+            c.login()
+        except KeyboardInterrupt:
+            print(c.state.name, c.authorization_url)
+            # The pending request is erased: the next run does not wait for the browser.
+            c.close()
+            print(client(store="auto").state.name)
+            raise
+        """
+    )
+    wait_for(process, "AUTHORIZING")
+    process.send_signal(signal.SIGINT)
+    code, output, errors = finished(process)
+    assert code == -signal.SIGINT
+    lines = output.splitlines()
+    assert "UNAUTHENTICATED None" in lines
+    assert lines[-1] == "UNAUTHENTICATED"
+    assert errors.splitlines()[-1] == "KeyboardInterrupt"
+
+
+def test_ctrl_c_in_the_polling_thread_leaves_the_others_served(program: Any) -> None:
+    process = program(
+        """
+        c = client()
+        observer = threading.Thread(target=tell, args=(c,))
+        try:
+            started = threading.Timer(0.2, observer.start)
+            started.start()
+            c.login()  # waits longest, so it polls
+        except KeyboardInterrupt:
+            started.join()
+            try:
+                c.login(timeout=0.2)
+            except versola.RecoverableError as error:
+                print(error.cause.name)
+            c.close()
+            observer.join(10)
+            print("alive" if observer.is_alive() else "ended")
+        """
+    )
+    wait_for(process, "AUTHORIZING")
+    process.send_signal(signal.SIGINT)
+    code, output, errors = finished(process)
+    assert (code, errors) == (0, "")
+    assert "SYSTEM_CANCELLED" in output.splitlines()
+    assert output.splitlines()[-1] == "ended"
+
+
+@pytest.mark.parametrize("run", range(20))
+def test_the_process_ends_cleanly_with_work_pending(program: Any, run: int) -> None:
+    code, _, errors = finished(
+        program(
+            """
+            c = client()
+            def call(name):
+                while True:
+                    try:
+                        getattr(c, name)()
+                    except versola.VersolaError:
+                        pass
+            for name in ["login", "access_token", "access_token", "logout"] + ["access_token"] * 20:
+                threading.Thread(target=call, args=(name,), daemon=True).start()
+            threading.Thread(target=tell, args=(c,), daemon=True).start()
+            time.sleep(0.1)
+            """
+        )
+    )
+    assert (code, errors) == (0, "")
+
+
+def test_a_forked_child_gets_an_error_from_every_call_and_the_parent_goes_on(program: Any) -> None:
+    code, output, errors = finished(
+        program(
+            """
+            c = client()
+            states = c.session_states()
+            next(states)
+            def refused(call):
+                try:
+                    call()
+                except versola.ConfigurationError as error:
+                    return error.cause.name == "INVALID_CONFIGURATION"
+            sys.stdout.flush()
+            child = os.fork()
+            if child == 0:
+                calls = [c.login, c.access_token, c.identity, c.logout, c.cancel_login, c.reopen_browser]
+                calls += [c.session_states, lambda: next(states), lambda: c.state, lambda: c.authorization_url]
+                calls += [lambda: c.handle_redirect("http://127.0.0.1/callback"), client]
+                print([refused(call) for call in calls])
+                c.close()
+                sys.exit(7)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            try:
+                c.login(timeout=0.2)
+            except versola.RecoverableError as error:
+                print(error.cause.name)
+            c.close()
+            """
+        )
+    )
+    assert (code, errors) == (0, "")
+    assert output.splitlines() == [str([True] * 12), "7", "SYSTEM_CANCELLED"]
