@@ -36,6 +36,7 @@ static void getters_of_null(void) {
     CHECK(versola_error_description(NULL) == NULL);
     CHECK(versola_error_server_failure(NULL) == NULL);
     CHECK(versola_error_network_failure(NULL) == NULL);
+    CHECK(versola_error_step_up_challenge(NULL) == NULL);
     CHECK(versola_token_value(NULL, &length) == NULL && length == 0);
     CHECK(versola_token_value(NULL, NULL) == NULL);
     CHECK(versola_token_type(NULL) == NULL);
@@ -57,6 +58,7 @@ static void getters_of_null(void) {
     CHECK(versola_event_error(NULL) == NULL);
     CHECK(versola_event_token(NULL) == NULL);
     CHECK(versola_event_identity(NULL) == NULL);
+    CHECK(versola_event_user_info(NULL) == NULL);
     CHECK(!versola_event_handled(NULL));
     CHECK(!versola_event_token_revoked(NULL));
     CHECK(!versola_event_session_ended(NULL));
@@ -109,6 +111,7 @@ static void references_of_null(void) {
 static void configuration_texts(void) {
     versola_config *config = versola_config_new("http://127.0.0.1:9", "native-app");
     CHECK_TEXT_SETTER(versola_config_set_redirect_uri, config);
+    CHECK_TEXT_SETTER(versola_config_set_post_logout_redirect_uri, config);
     CHECK_TEXT_SETTER(versola_config_set_scope, config);
     CHECK_TEXT_SETTER(versola_config_set_session, config);
     CHECK_TEXT_SETTER(versola_config_set_store_key_file, config);
@@ -127,8 +130,11 @@ static void configuration_numbers(void) {
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         CHECK(versola_config_set_browser(config, unknown[i]) == INVALID);
         CHECK(versola_config_set_log_level(config, unknown[i]) == INVALID);
+        CHECK(versola_config_set_access_token_cache(config, unknown[i]) == INVALID);
     }
     CHECK(versola_config_set_browser(config, 0) == INVALID);
+    CHECK(versola_config_set_access_token_cache(config, 0) == INVALID);
+    CHECK(versola_config_set_access_token_cache(NULL, VERSOLA_ACCESS_TOKEN_CACHE_MEMORY) == INVALID);
     CHECK(versola_config_set_browser(NULL, VERSOLA_BROWSER_NONE) == INVALID);
     CHECK(versola_config_set_log_level(NULL, VERSOLA_LOG_INFO) == INVALID);
     versola_config_release(config);
@@ -209,12 +215,16 @@ static void endpoints(void) {
     versola_endpoints *endpoints = versola_endpoints_new("http://127.0.0.1:9", "http://127.0.0.1:9/a",
         "http://127.0.0.1:9/t", "http://127.0.0.1:9/j");
     CHECK_TEXT_SETTER(versola_endpoints_set_revocation_endpoint, endpoints);
+    CHECK_TEXT_SETTER(versola_endpoints_set_user_info_endpoint, endpoints);
+    CHECK_TEXT_SETTER(versola_endpoints_set_end_session_endpoint, endpoints);
     CHECK(versola_endpoints_set_iss_in_redirect(NULL, true) == INVALID);
     CHECK(versola_endpoints_set_iss_in_redirect(endpoints, true) == VERSOLA_OK);
     versola_endpoints_release(endpoints);
 
     for (int missing = 0; missing < 4; missing++) {
         for (int kind = 0; kind < 3; kind++) {
+            if (missing == 0 && kind == 2)
+                continue; /* the issuer is a text to compare with, whatever it looks like */
             const char *url[4] = {
                 "http://127.0.0.1:9", "http://127.0.0.1:9/a", "http://127.0.0.1:9/t", "http://127.0.0.1:9/j"};
             url[missing] = (const char *[]){NULL, not_utf8[2], huge}[kind];
@@ -344,6 +354,16 @@ static void every_call_is_refused(versola_client *client) {
     CHECK(is_error(versola_client_logout_wait(client, -1, &revoked, &ended, &error), &error, INVALID));
     CHECK(!revoked && !ended);
     error = UNTOUCHED;
+    token = UNTOUCHED;
+    CHECK(is_error(versola_client_refresh_wait(client, -1, &token, &error), &error, INVALID) && token == NULL);
+    error = UNTOUCHED;
+    url = UNTOUCHED;
+    CHECK(is_error(versola_client_user_info_wait(client, -1, &url, &error), &error, INVALID) && url == NULL);
+    error = UNTOUCHED;
+    CHECK(is_error(versola_client_refresh(client, 5, &error), &error, INVALID));
+    error = UNTOUCHED;
+    CHECK(is_error(versola_client_user_info(client, 6, &error), &error, INVALID));
+    error = UNTOUCHED;
     CHECK(is_error(versola_client_login(client, NULL, 1, &error), &error, INVALID));
     error = UNTOUCHED;
     CHECK(is_error(versola_client_access_token(client, NULL, 2, &error), &error, INVALID));
@@ -386,6 +406,8 @@ static void calls_with_bad_arguments(void) {
     CHECK(versola_client_identity(client, NULL, NULL) != VERSOLA_OK);
     CHECK(typed(versola_client_authorization_url(client, NULL, NULL)));
     CHECK(versola_client_access_token_wait(client, NULL, -1, NULL, NULL) != VERSOLA_OK);
+    CHECK(versola_client_refresh_wait(client, -1, NULL, NULL) != VERSOLA_OK);
+    CHECK(versola_client_user_info_wait(client, -1, NULL, NULL) != VERSOLA_OK);
 
     /* URLs that cannot be one. */
     for (int i = 0; i < NOT_UTF8_COUNT; i++) {
@@ -417,6 +439,9 @@ static void calls_with_bad_arguments(void) {
         CHECK(is_error(versola_client_login_wait(client, NULL, timeouts[i], NULL, &error), &error, INVALID));
         CHECK(is_error(versola_client_access_token_wait(client, NULL, timeouts[i], &token, &error), &error, INVALID));
         CHECK(is_error(versola_client_logout_wait(client, timeouts[i], NULL, NULL, &error), &error, INVALID));
+        CHECK(is_error(versola_client_refresh_wait(client, timeouts[i], &token, &error), &error, INVALID));
+        versola_string *claims;
+        CHECK(is_error(versola_client_user_info_wait(client, timeouts[i], &claims, &error), &error, INVALID));
         int32_t status = versola_client_handle_redirect_wait(client, REDIRECT, timeouts[i], NULL, &error);
         CHECK(is_error(status, &error, INVALID));
     }

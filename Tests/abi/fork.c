@@ -49,6 +49,10 @@ static void every_call(void) {
     CHECK(is_error(versola_client_access_token_wait(client, NULL, -1, &token, &error), &error, INVALID));
     CHECK(is_error(versola_client_handle_redirect_wait(client, REDIRECT, -1, &flag, &error), &error, INVALID));
     CHECK(is_error(versola_client_logout_wait(client, -1, &flag, &flag, &error), &error, INVALID));
+    CHECK(is_error(versola_client_refresh_wait(client, -1, &token, &error), &error, INVALID));
+    CHECK(is_error(versola_client_user_info_wait(client, -1, &url, &error), &error, INVALID));
+    CHECK(is_error(versola_client_refresh(client, 15, &error), &error, INVALID));
+    CHECK(is_error(versola_client_user_info(client, 16, &error), &error, INVALID));
     CHECK(is_error(versola_client_login(client, NULL, 11, &error), &error, INVALID));
     CHECK(is_error(versola_client_access_token(client, NULL, 12, &error), &error, INVALID));
     CHECK(is_error(versola_client_handle_redirect(client, REDIRECT, 13, &error), &error, INVALID));
