@@ -24,9 +24,11 @@ from provider import Provider, walk  # noqa: E402
 INSTALLED = ROOT / "build/installed"
 HEADER = INSTALLED / "include/versola.h"
 PROGRAMS = ["bad_input", "load", "fork", "queue", "login"]
-UNDER_# Two of valgrind's checks say nothing about Swift code. Undefined values: an enum's tag lies in the top bits of a word whose
-# other bits may be undefined, and valgrind takes a jump on the sign for one on the whole word. "Possibly lost": the Swift
-# runtime's caches and Dispatch's threads, which live as long as the process, are held by pointers into their middle.
+UNDER_VALGRIND = ["bad_input", "queue", "login"]
+# Two of valgrind's checks say nothing about Swift code. Undefined values: an enum's tag lies in the top bits of a word
+# whose other bits may be undefined, and valgrind takes a jump on the sign for one on the whole word. "Possibly lost":
+# the Swift runtime's caches and Dispatch's threads, which live as long as the process, are held by pointers into their
+# middle.
 VALGRIND = [
     "valgrind",
     "--quiet",
@@ -113,10 +115,24 @@ def environment_of_a_person(folder, provider=None):
             "HOME": home,
             "XDG_STATE_HOME": str(Path(home) / "state"),
             "BROWSER": str(browser),
-            "LD_LIBRARY_PATH": str(ROOT / "build"),  # the installed file, with its debug information beside it
+            "LD_LIBRARY_PATH": str(INSTALLED / "lib"),
             "VERSOLA_TEST_LIBRARY": str(INSTALLED / "lib/libversola.so.1"),
             **({"VERSOLA_TEST_ISSUER": provider.issuer} if provider else {}),
         }
+
+
+def library_for_valgrind(folder):
+    """The folder of a copy of the library with the names of its functions: valgrind needs those for readable reports,
+    but gives up on the line numbers that Swift writes."""
+    library, names = folder / "libversola.so.1", folder / "libversola.names"
+    folder.mkdir()
+    for command in [
+        ["objcopy", "--strip-debug", ROOT / "build/libversola.so.1.0.0.debug", names],
+        ["objcopy", "--remove-section=.gnu_debuglink", INSTALLED / "lib/libversola.so.1", library],
+        ["objcopy", f"--add-gnu-debuglink={names}", library],
+    ]:
+        subprocess.run([str(part) for part in command], check=True)
+    return folder
 
 
 def test_programs(folder, valgrind):
@@ -125,7 +141,7 @@ def test_programs(folder, valgrind):
         flags = ["-I", HEADER.parent, "-ldl"] if name == "load" else pkg_config()
         if not build(source, program, *flags):
             continue
-        for tool in [[], VALGRIND] if valgrind and name in UNDER_VALGRIND else [[]]:
+        for tool in [[], valgrind] if valgrind and name in UNDER_VALGRIND else [[]]:
             with Provider() as provider, environment_of_a_person(folder, provider) as environment:
                 result = run([*tool, program], environment)
             label = f"{name} under valgrind" if tool else name
@@ -155,7 +171,7 @@ def test_hello(folder, valgrind):
             example.replace("https://id.example.com", provider.issuer).replace('"my-app"', '"native-app"')
         )
         if build(source, program, *pkg_config()):
-            result = run([*(VALGRIND if valgrind else []), program], environment)
+            result = run([*valgrind, program], environment)
             tap.report((result.returncode, result.stdout) == (0, "Hello, alice\n"), "hello signs in", result.stdout)
 
 
@@ -178,7 +194,7 @@ def test_poll(folder, valgrind):
     program = folder / "poll"
     if not build(ROOT / "examples/c/poll.c", program, *pkg_config()):
         return
-    for tool in [[], VALGRIND] if valgrind else [[]]:
+    for tool in [[], valgrind] if valgrind else [[]]:
         label = "poll under valgrind" if tool else "poll"
         with Provider() as provider, environment_of_a_person(folder) as environment:
             status, output = poll_output(program, provider, environment, tool, lambda _, url: walk(url))
@@ -219,9 +235,11 @@ def test_cmake(folder):
 
 
 def main():
-    valgrind = "--no-valgrind" not in sys.argv[1:]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        valgrind = []
+        if "--no-valgrind" not in sys.argv[1:]:
+            valgrind = ["env", f"LD_LIBRARY_PATH={library_for_valgrind(folder / 'names')}", *VALGRIND]
         test_bad_input_names_every_function()
         test_programs(folder, valgrind)
         test_hello(folder, valgrind)
