@@ -23,8 +23,8 @@ from provider import Provider, walk  # noqa: E402
 
 INSTALLED = ROOT / "build/installed"
 HEADER = INSTALLED / "include/versola.h"
-PROGRAMS = ["bad_input", "load", "fork", "queue", "login"]
-UNDER_VALGRIND = ["bad_input", "queue", "login"]
+PROGRAMS = ["bad_settings", "bad_calls", "load", "fork", "queue", "login"]
+UNDER_VALGRIND = ["bad_settings", "bad_calls", "queue", "login"]
 # Two of valgrind's checks say nothing about Swift code. Undefined values: an enum's tag lies in the top bits of a word
 # whose other bits may be undefined, and valgrind takes a jump on the sign for one on the whole word. "Possibly lost":
 # the Swift runtime's caches and Dispatch's threads, which live as long as the process, are held by pointers into their
@@ -151,8 +151,13 @@ def test_programs(folder, valgrind):
 
 def test_bad_input_names_every_function():
     declared = set(re.findall(r"\b(versola_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)))
-    named = set(re.findall(r"\bversola_\w+", (ROOT / "Tests/abi/bad_input.c").read_text()))
-    tap.report(declared <= named, "bad_input.c calls every function of the header", f"not: {sorted(declared - named)}")
+    sources = "".join((ROOT / f"Tests/abi/{name}.c").read_text() for name in ("bad_settings", "bad_calls"))
+    named = set(re.findall(r"\bversola_\w+", sources))
+    tap.report(
+        declared <= named,
+        "the tests of bad input call every function of the header",
+        f"not: {sorted(declared - named)}",
+    )
 
 
 def hello_world_of_the_header():
