@@ -77,6 +77,7 @@ lint: ## style, licence headers, shell and Python checks
 
 format: ## rewrites Swift and Python sources in the house style
 	@swift format --in-place --recursive Package.swift Sources Tests
+	@.venv/bin/ruff check --quiet --select I --fix .
 	@.venv/bin/ruff format --quiet .
 
 install: library ## library, header, pkg-config file and CMake package below DESTDIR and PREFIX
