@@ -38,14 +38,12 @@ VARIANT_FLAGS := --sanitize=$(SANITIZE) -Xswiftc -O
 endif
 
 # -static-stdlib: no Swift runtime to install and none that installs signal handlers; the libraries named by hand are those
-# that FoundationEssentials leaves out when it is linked statically. nodelete: a Swift runtime cannot be unloaded.
-LINK_FLAGS := -Xswiftc -static-stdlib \
+# that FoundationEssentials leaves out when it is linked statically. nodelete: a Swift runtime cannot be unloaded. lld comes
+# with the toolchain; gold, its default, is gone from newer distributions.
+LINK_FLAGS := -Xswiftc -static-stdlib -Xswiftc -use-ld=lld \
 	-Xlinker --version-script=$(CURDIR)/include/versola.map -Xlinker -soname=$(SONAME) \
 	-Xlinker -z -Xlinker nodelete $(VARIANT_FLAGS) \
 	-Xlinker -lswiftSynchronization -Xlinker -l_FoundationCollections -Xlinker -l_FoundationCShims
-
-# The linker remarks on mktemp, which the toolchain's own FoundationEssentials mentions; nothing here calls it.
-KNOWN_REMARK := mktemp
 
 .PHONY: help library test lint format install demo wheel clean
 
@@ -58,7 +56,7 @@ library: ## the release library, stripped, its debug information beside it (defa
 	@# SwiftPM does not watch the export map.
 	@built=$(SCRATCH)/release/libversola.so; [[ $$built -nt include/versola.map ]] || rm -f $$built
 	@swift build -c release --product versola --scratch-path $(SCRATCH) \
-		--disable-local-rpath $(LINK_FLAGS) 2>&1 | sed '/$(KNOWN_REMARK)/d'
+		--disable-local-rpath $(LINK_FLAGS)
 	@built=$(SCRATCH)/release/libversola.so; target=$(BUILD)/$(LIBRARY); \
 	if [[ ! $$target -nt $$built ]]; then \
 		objcopy --only-keep-debug $$built $$target.debug; chmod a-x $$target.debug; \
@@ -79,6 +77,7 @@ lint: ## style, licence headers, shell and Python checks
 
 format: ## rewrites Swift and Python sources in the house style
 	@swift format --in-place --recursive Package.swift Sources Tests
+	@.venv/bin/ruff check --quiet --select I --fix .
 	@.venv/bin/ruff format --quiet .
 
 install: library ## library, header, pkg-config file and CMake package below DESTDIR and PREFIX

@@ -8,8 +8,6 @@
 #include <openssl/x509.h>
 
 CURLcode shim_curl_global_init(void) {
-    /* If the host has not set OpenSSL up yet: no atexit handler that frees it under a running transfer. */
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     return curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 

@@ -68,15 +68,18 @@ static inline int32_t await_completion(versola_queue *queue, uint64_t operation_
     return status;
 }
 
-/* A status, and the error that must tell the same. Releases the error. */
-static inline bool is_error(int32_t status, versola_error *error, int32_t cause) {
+/* A status, and the error that must tell the same, released and NULL afterwards. The place is passed and not the error:
+ * it is written by the call that stands beside it as an argument. */
+static inline bool is_error(int32_t status, versola_error **place, int32_t cause) {
+    const versola_error *error = *place;
     bool same = status == cause && versola_error_cause(error) == cause &&
         versola_error_category(error) == cause / 100 && versola_error_detail(error) != NULL &&
         versola_error_detail(error)[0] != '\0';
     if (!same)
         printf("# status %d, cause %d, detail %s\n", status, versola_error_cause(error),
             error != NULL ? versola_error_detail(error) : "(no error)");
-    versola_error_release(error);
+    versola_error_release(*place);
+    *place = NULL;
     return same;
 }
 

@@ -40,26 +40,30 @@ static void every_call(void) {
     int32_t state = 0;
     bool flag = false;
 
-    CHECK(is_error(versola_client_state(client, &state, &error), error, INVALID));
-    CHECK(is_error(versola_client_identity(client, &identity, &error), error, INVALID));
-    CHECK(is_error(versola_client_authorization_url(client, &url, &error), error, INVALID));
-    CHECK(is_error(versola_client_reopen_browser(client, &error), error, INVALID));
-    CHECK(is_error(versola_client_cancel_login(client, &error), error, INVALID));
-    CHECK(is_error(versola_client_login_wait(client, NULL, -1, &identity, &error), error, INVALID));
-    CHECK(is_error(versola_client_access_token_wait(client, NULL, -1, &token, &error), error, INVALID));
-    CHECK(is_error(versola_client_handle_redirect_wait(client, REDIRECT, -1, &flag, &error), error, INVALID));
-    CHECK(is_error(versola_client_logout_wait(client, -1, &flag, &flag, &error), error, INVALID));
-    CHECK(is_error(versola_client_login(client, NULL, 11, &error), error, INVALID));
-    CHECK(is_error(versola_client_access_token(client, NULL, 12, &error), error, INVALID));
-    CHECK(is_error(versola_client_handle_redirect(client, REDIRECT, 13, &error), error, INVALID));
-    CHECK(is_error(versola_client_logout(client, 14, &error), error, INVALID));
-    CHECK(is_error(versola_client_cancel(client, 1, VERSOLA_CANCEL_USER, &error), error, INVALID));
-    CHECK(is_error(versola_client_close_wait(client, -1, &error), error, INVALID));
+    CHECK(is_error(versola_client_state(client, &state, &error), &error, INVALID));
+    CHECK(is_error(versola_client_identity(client, &identity, &error), &error, INVALID));
+    CHECK(is_error(versola_client_authorization_url(client, &url, &error), &error, INVALID));
+    CHECK(is_error(versola_client_reopen_browser(client, &error), &error, INVALID));
+    CHECK(is_error(versola_client_cancel_login(client, &error), &error, INVALID));
+    CHECK(is_error(versola_client_login_wait(client, NULL, -1, &identity, &error), &error, INVALID));
+    CHECK(is_error(versola_client_access_token_wait(client, NULL, -1, &token, &error), &error, INVALID));
+    CHECK(is_error(versola_client_handle_redirect_wait(client, REDIRECT, -1, &flag, &error), &error, INVALID));
+    CHECK(is_error(versola_client_logout_wait(client, -1, &flag, &flag, &error), &error, INVALID));
+    CHECK(is_error(versola_client_refresh_wait(client, -1, &token, &error), &error, INVALID));
+    CHECK(is_error(versola_client_user_info_wait(client, -1, &url, &error), &error, INVALID));
+    CHECK(is_error(versola_client_refresh(client, 15, &error), &error, INVALID));
+    CHECK(is_error(versola_client_user_info(client, 16, &error), &error, INVALID));
+    CHECK(is_error(versola_client_login(client, NULL, 11, &error), &error, INVALID));
+    CHECK(is_error(versola_client_access_token(client, NULL, 12, &error), &error, INVALID));
+    CHECK(is_error(versola_client_handle_redirect(client, REDIRECT, 13, &error), &error, INVALID));
+    CHECK(is_error(versola_client_logout(client, 14, &error), &error, INVALID));
+    CHECK(is_error(versola_client_cancel(client, 1, VERSOLA_CANCEL_USER, &error), &error, INVALID));
+    CHECK(is_error(versola_client_close_wait(client, -1, &error), &error, INVALID));
 
     versola_config *config = versola_config_new("http://127.0.0.1:9", "native-app");
     versola_config_set_redirect_uri(config, REDIRECT);
     versola_config_set_store_memory(config);
-    CHECK(is_error(versola_client_create(config, &other, &error), error, INVALID));
+    CHECK(is_error(versola_client_create(config, &other, &error), &error, INVALID));
     versola_config_release(config);
 
     CHECK(versola_queue_pop(queue) == NULL);

@@ -47,6 +47,14 @@ static void login(void) {
     CHECK(token != NULL && strcmp(versola_token_type(token), "Bearer") == 0);
     CHECK(versola_token_expires_at_unix_ms(token) > 0);
     CHECK(versola_token_scope(token) != NULL);
+    versola_token *newer = NULL;
+    CHECK(versola_client_refresh_wait(client, PATIENCE_MS, &newer, NULL) == VERSOLA_OK);
+    CHECK(newer != NULL && value != NULL && strcmp(versola_token_value(newer, NULL), value) != 0);
+    versola_token_release(newer);
+    versola_string *claims = NULL;
+    CHECK(versola_client_user_info_wait(client, PATIENCE_MS, &claims, NULL) == VERSOLA_OK);
+    CHECK(claims != NULL && strstr(versola_string_value(claims, NULL), "\"alice\"") != NULL);
+    versola_string_release(claims);
     versola_token *same = versola_token_retain(token);
     CHECK(same == token);
     versola_token_release(token);
@@ -80,7 +88,7 @@ static void logout(void) {
     CHECK(versola_client_logout_wait(client, PATIENCE_MS, &revoked, &ended, NULL) == VERSOLA_OK);
     CHECK(revoked && !ended);
     CHECK(state_of(client) == VERSOLA_STATE_UNAUTHENTICATED);
-    CHECK(is_error(versola_client_identity(client, &identity, &error), error, VERSOLA_CAUSE_SESSION_EXPIRED));
+    CHECK(is_error(versola_client_identity(client, &identity, &error), &error, VERSOLA_CAUSE_SESSION_EXPIRED));
     versola_client_release(client);
 
     client = new_client(getenv("VERSOLA_TEST_ISSUER"), NULL);
@@ -120,14 +128,14 @@ static void nobody_answers(void) {
     CHECK(failure != NULL && failure->struct_size >= sizeof *failure && failure->reason == VERSOLA_NETWORK_CONNECT);
     CHECK(versola_error_server_failure(error) == NULL);
     CHECK(versola_error_oauth_error(error) == NULL && versola_error_description(error) == NULL);
-    CHECK(is_error(VERSOLA_CAUSE_NETWORK, error, VERSOLA_CAUSE_NETWORK));
+    CHECK(is_error(VERSOLA_CAUSE_NETWORK, &error, VERSOLA_CAUSE_NETWORK));
     versola_client_release(client);
 }
 
 int main(void) {
     if (getenv("VERSOLA_TEST_ISSUER") == NULL)
         return 2;
-    tap_run(login, "login, identity and access token; results outlive the client");
+    tap_run(login, "login, identity, access token, refresh and UserInfo; results outlive the client");
     tap_run(restart, "a new client finds the session");
     tap_run(logout, "logout revokes and erases");
     tap_run(login_by_the_queue, "login, token and logout by the queue");

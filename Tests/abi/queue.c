@@ -70,7 +70,7 @@ static void login_cancelled_by_the_user(void) {
     versola_string_release(url);
 
     /* The id is taken while that operation runs. */
-    CHECK(is_error(versola_client_access_token(client, NULL, 42, &error), error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
+    CHECK(is_error(versola_client_access_token(client, NULL, 42, &error), &error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
 
     CHECK(versola_client_cancel(client, 42, VERSOLA_CANCEL_USER, NULL) == VERSOLA_OK);
     CHECK(versola_client_cancel(client, 42, VERSOLA_CANCEL_USER, NULL) == VERSOLA_OK); /* idempotent */
@@ -197,13 +197,13 @@ static void close_wait_leaves_nothing_to_come(void) {
 static void asynchronous_forms_need_a_sink(void) {
     versola_client *client = client_without_network(NULL, VERSOLA_BROWSER_NONE);
     versola_error *error = NULL;
-    CHECK(is_error(versola_client_login(client, NULL, 1, &error), error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
-    CHECK(is_error(versola_client_logout(client, 1, &error), error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
+    CHECK(is_error(versola_client_login(client, NULL, 1, &error), &error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
+    CHECK(is_error(versola_client_logout(client, 1, &error), &error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
     versola_client_release(client);
 
     versola_config *config = config_without_network(NULL, VERSOLA_BROWSER_APP);
     client = NULL;
-    CHECK(is_error(versola_client_create(config, &client, &error), error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
+    CHECK(is_error(versola_client_create(config, &client, &error), &error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
     CHECK(client == NULL);
     versola_config_release(config);
 }
@@ -220,7 +220,7 @@ static void events_outlive_everything(void) {
     CHECK(versola_event_operation(event) == VERSOLA_OPERATION_ACCESS_TOKEN);
     CHECK(versola_event_token(event) == NULL);
     versola_event_release(event);
-    CHECK(is_error(VERSOLA_CAUSE_SESSION_EXPIRED, error, VERSOLA_CAUSE_SESSION_EXPIRED));
+    CHECK(is_error(VERSOLA_CAUSE_SESSION_EXPIRED, &error, VERSOLA_CAUSE_SESSION_EXPIRED));
 }
 
 static void *cancel_when_it_waits(void *argument) {
@@ -237,7 +237,7 @@ static void blocking_login_ends(void) {
     versola_error *error = NULL;
     versola_identity *identity = NULL;
     int32_t status = versola_client_login_wait(client, NULL, 50, &identity, &error);
-    CHECK(is_error(status, error, VERSOLA_CAUSE_SYSTEM_CANCELLED));
+    CHECK(is_error(status, &error, VERSOLA_CAUSE_SYSTEM_CANCELLED));
     CHECK(identity == NULL);
     versola_client_release(client);
 
@@ -245,7 +245,7 @@ static void blocking_login_ends(void) {
     pthread_t canceller;
     pthread_create(&canceller, NULL, cancel_when_it_waits, client);
     status = versola_client_login_wait(client, NULL, -1, &identity, &error);
-    CHECK(is_error(status, error, VERSOLA_CAUSE_USER_CANCELLED));
+    CHECK(is_error(status, &error, VERSOLA_CAUSE_USER_CANCELLED));
     pthread_join(canceller, NULL);
     versola_client_release(client);
 }

@@ -23,13 +23,24 @@ from provider import Provider, walk  # noqa: E402
 
 INSTALLED = ROOT / "build/installed"
 HEADER = INSTALLED / "include/versola.h"
-PROGRAMS = ["bad_input", "load", "fork", "queue", "login"]
-UNDER_VALGRIND = ["bad_input", "queue", "login"]
+PROGRAMS = ["bad_settings", "bad_calls", "load", "fork", "queue", "login"]
+UNDER_VALGRIND = ["bad_settings", "bad_calls", "queue", "login"]
+# Two of valgrind's checks say nothing about Swift code. Undefined values: an enum's tag lies in the top bits of a word
+# whose other bits may be undefined, and valgrind takes a jump on the sign for one on the whole word. "Possibly lost":
+# the Swift runtime's caches and Dispatch's threads, which live as long as the process, are held by pointers into their
+# middle.
 VALGRIND = [
-    "valgrind", "--quiet", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite,possible",
-    "--num-callers=40", f"--suppressions={ROOT}/Tests/abi/valgrind.supp",
-]  # fmt: skip
-PATIENCE = 300  # seconds for one program, under valgrind and on a busy machine
+    "valgrind",
+    "--quiet",
+    "--error-exitcode=99",
+    "--undef-value-errors=no",
+    "--leak-check=full",
+    "--show-leak-kinds=definite",
+    "--errors-for-leak-kinds=definite",
+    "--num-callers=40",
+    f"--suppressions={ROOT}/Tests/abi/valgrind.supp",
+]
+PATIENCE = 240  # seconds for one program, under valgrind and on a busy machine
 
 
 class Tap:
@@ -57,7 +68,7 @@ class Tap:
             elif line.startswith("1.."):
                 plan = line
             else:
-                notes.append(line)
+                notes.append(line.removeprefix("# "))
         if plan is None or status != expected:
             self.report(False, f"{program}: ran to its end", "\n".join([*notes, f"exit {status}, after: {last}"]))
 
@@ -111,13 +122,27 @@ def environment_of_a_person(folder, provider=None):
         }
 
 
+def library_for_valgrind(folder):
+    """The folder of a copy of the library with the names of its functions: valgrind needs those for readable reports,
+    but gives up on the line numbers that Swift writes."""
+    library, names = folder / "libversola.so.1", folder / "libversola.names"
+    folder.mkdir()
+    for command in [
+        ["objcopy", "--strip-debug", ROOT / "build/libversola.so.1.0.0.debug", names],
+        ["objcopy", "--remove-section=.gnu_debuglink", INSTALLED / "lib/libversola.so.1", library],
+        ["objcopy", f"--add-gnu-debuglink={names}", library],
+    ]:
+        subprocess.run([str(part) for part in command], check=True)
+    return folder
+
+
 def test_programs(folder, valgrind):
     for name in PROGRAMS:
         source, program = ROOT / f"Tests/abi/{name}.c", folder / name
         flags = ["-I", HEADER.parent, "-ldl"] if name == "load" else pkg_config()
         if not build(source, program, *flags):
             continue
-        for tool in [[], VALGRIND] if valgrind and name in UNDER_VALGRIND else [[]]:
+        for tool in [[], valgrind] if valgrind and name in UNDER_VALGRIND else [[]]:
             with Provider() as provider, environment_of_a_person(folder, provider) as environment:
                 result = run([*tool, program], environment)
             label = f"{name} under valgrind" if tool else name
@@ -126,8 +151,13 @@ def test_programs(folder, valgrind):
 
 def test_bad_input_names_every_function():
     declared = set(re.findall(r"\b(versola_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)))
-    named = set(re.findall(r"\bversola_\w+", (ROOT / "Tests/abi/bad_input.c").read_text()))
-    tap.report(declared <= named, "bad_input.c calls every function of the header", f"not: {sorted(declared - named)}")
+    sources = "".join((ROOT / f"Tests/abi/{name}.c").read_text() for name in ("bad_settings", "bad_calls"))
+    named = set(re.findall(r"\bversola_\w+", sources))
+    tap.report(
+        declared <= named,
+        "the tests of bad input call every function of the header",
+        f"not: {sorted(declared - named)}",
+    )
 
 
 def hello_world_of_the_header():
@@ -147,8 +177,9 @@ def test_hello(folder, valgrind):
             example.replace("https://id.example.com", provider.issuer).replace('"my-app"', '"native-app"')
         )
         if build(source, program, *pkg_config()):
-            result = run([*(VALGRIND if valgrind else []), program], environment)
-            tap.report((result.returncode, result.stdout) == (0, "Hello, alice\n"), "hello signs in", result.stdout)
+            result = run([*valgrind, program], environment)
+            greeted = result.returncode == 0 and "Hello, alice\n" in result.stdout
+            tap.report(greeted, "hello signs in", result.stdout)
 
 
 def poll_output(program, provider, environment, tool, on_url):
@@ -170,7 +201,7 @@ def test_poll(folder, valgrind):
     program = folder / "poll"
     if not build(ROOT / "examples/c/poll.c", program, *pkg_config()):
         return
-    for tool in [[], VALGRIND] if valgrind else [[]]:
+    for tool in [[], valgrind] if valgrind else [[]]:
         label = "poll under valgrind" if tool else "poll"
         with Provider() as provider, environment_of_a_person(folder) as environment:
             status, output = poll_output(program, provider, environment, tool, lambda _, url: walk(url))
@@ -211,9 +242,11 @@ def test_cmake(folder):
 
 
 def main():
-    valgrind = "--no-valgrind" not in sys.argv[1:]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        valgrind = []
+        if "--no-valgrind" not in sys.argv[1:]:
+            valgrind = ["env", f"LD_LIBRARY_PATH={library_for_valgrind(folder / 'names')}", *VALGRIND]
         test_bad_input_names_every_function()
         test_programs(folder, valgrind)
         test_hello(folder, valgrind)

@@ -53,8 +53,15 @@ public final class Call<Value: Sendable>: Sendable {
         return try result.get()
     }
 
+    /// Settles the result, and lets go of the handler for a cancel, which as a rule holds this call.
     func end(_ result: Result<Value, OAuthError>) {
         outcome.settle(result)
+        let handler = cancellation.withLock { cancellation in
+            let handler = cancellation.handler
+            cancellation.handler = nil
+            return handler
+        }
+        withExtendedLifetime(handler) {}  // released here, not under the lock
     }
 
     /// Leaves it to `handler` to end a cancelled call, after what the cancel changes was published. The handler runs at

@@ -167,6 +167,14 @@ typedef struct versola_network_failure {
     int32_t reason; /* enum versola_network_reason */
 } versola_network_failure;
 
+typedef struct versola_step_up_challenge {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *VERSOLA_NULLABLE acr_values; /* NULL = not asked for */
+    int64_t max_age_s;                       /* -1 = not asked for */
+    const char *VERSOLA_NULLABLE scope;      /* NULL = not asked for */
+} versola_step_up_challenge;
+
 /* enum versola_category; 0 for NULL. */
 VERSOLA_API int32_t versola_error_category(const versola_error *VERSOLA_NULLABLE error);
 /* enum versola_cause; 0 for NULL. */
@@ -183,6 +191,9 @@ versola_error_server_failure(const versola_error *VERSOLA_NULLABLE error);
 /* Lent. NULL unless the cause is NETWORK. */
 VERSOLA_API const versola_network_failure *VERSOLA_NULLABLE
 versola_error_network_failure(const versola_error *VERSOLA_NULLABLE error);
+/* Lent. NULL unless the cause is INSUFFICIENT_USER_AUTHENTICATION. */
+VERSOLA_API const versola_step_up_challenge *VERSOLA_NULLABLE
+versola_error_step_up_challenge(const versola_error *VERSOLA_NULLABLE error);
 VERSOLA_API versola_error *VERSOLA_NULLABLE versola_error_retain(versola_error *VERSOLA_NULLABLE error);
 VERSOLA_API void versola_error_release(versola_error *VERSOLA_NULLABLE error);
 
@@ -204,6 +215,12 @@ VERSOLA_API void versola_config_release(versola_config *VERSOLA_NULLABLE config)
  */
 VERSOLA_API int32_t
 versola_config_set_redirect_uri(versola_config *VERSOLA_NULLABLE config, const char *VERSOLA_NULLABLE uri);
+/*
+ * Where the provider sends the browser after it has ended its own session (OpenID Connect RP-Initiated Logout); kinds as
+ * above. Without it logout does not open a browser.
+ */
+VERSOLA_API int32_t
+versola_config_set_post_logout_redirect_uri(versola_config *VERSOLA_NULLABLE config, const char *VERSOLA_NULLABLE uri);
 /* Space-separated (RFC 6749 3.3); `openid` is always added. Default: "openid". */
 VERSOLA_API int32_t versola_config_set_scope(versola_config *VERSOLA_NULLABLE config, const char *VERSOLA_NULLABLE scope);
 /* Accounts of one issuer and client live side by side under different names. Default: "default". */
@@ -220,6 +237,12 @@ VERSOLA_API int32_t versola_config_set_store_memory(versola_config *VERSOLA_NULL
 /* The store's key lives in this file (mode 0600; made when missing). */
 VERSOLA_API int32_t
 versola_config_set_store_key_file(versola_config *VERSOLA_NULLABLE config, const char *VERSOLA_NULLABLE path);
+
+enum versola_access_token_cache {
+    VERSOLA_ACCESS_TOKEN_CACHE_MEMORY = 1, /* default: the access token ends with the process */
+    VERSOLA_ACCESS_TOKEN_CACHE_SEALED = 2  /* it is kept in the sealed store, for programs that run often and shortly */
+};
+VERSOLA_API int32_t versola_config_set_access_token_cache(versola_config *VERSOLA_NULLABLE config, int32_t cache);
 
 enum versola_browser {
     VERSOLA_BROWSER_SYSTEM = 1, /* default: $BROWSER, xdg-open; none without a display */
@@ -258,6 +281,10 @@ VERSOLA_API versola_endpoints *VERSOLA_NULLABLE versola_endpoints_new(
     const char *VERSOLA_NULLABLE issuer, const char *VERSOLA_NULLABLE authorization_endpoint,
     const char *VERSOLA_NULLABLE token_endpoint, const char *VERSOLA_NULLABLE jwks_uri);
 VERSOLA_API int32_t versola_endpoints_set_revocation_endpoint(
+    versola_endpoints *VERSOLA_NULLABLE endpoints, const char *VERSOLA_NULLABLE url);
+VERSOLA_API int32_t versola_endpoints_set_user_info_endpoint(
+    versola_endpoints *VERSOLA_NULLABLE endpoints, const char *VERSOLA_NULLABLE url);
+VERSOLA_API int32_t versola_endpoints_set_end_session_endpoint(
     versola_endpoints *VERSOLA_NULLABLE endpoints, const char *VERSOLA_NULLABLE url);
 /* Whether the provider puts `iss` into every redirect (RFC 9207). Default: false. */
 VERSOLA_API int32_t
@@ -397,6 +424,14 @@ VERSOLA_API VERSOLA_CHECK int32_t versola_client_login_wait(
 VERSOLA_API VERSOLA_CHECK int32_t versola_client_access_token_wait(
     versola_client *VERSOLA_NULLABLE client, const versola_token_options *VERSOLA_NULLABLE options, int64_t timeout_ms,
     versola_token *VERSOLA_NULLABLE *VERSOLA_NULLABLE token, versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
+/* A new access token, whatever the old one's age. Gives. */
+VERSOLA_API VERSOLA_CHECK int32_t versola_client_refresh_wait(
+    versola_client *VERSOLA_NULLABLE client, int64_t timeout_ms, versola_token *VERSOLA_NULLABLE *VERSOLA_NULLABLE token,
+    versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
+/* What the provider's UserInfo endpoint says of the person: the claims, a JSON object. Gives. */
+VERSOLA_API VERSOLA_CHECK int32_t versola_client_user_info_wait(
+    versola_client *VERSOLA_NULLABLE client, int64_t timeout_ms, versola_string *VERSOLA_NULLABLE *VERSOLA_NULLABLE claims,
+    versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
 /*
  * A URL that the program received. `handled` (may be NULL) tells whether it was a redirect that was awaited; the status is
  * then the outcome of that login. false and VERSOLA_OK: not our redirect URI, or its login is over.
@@ -404,8 +439,11 @@ VERSOLA_API VERSOLA_CHECK int32_t versola_client_access_token_wait(
 VERSOLA_API VERSOLA_CHECK int32_t versola_client_handle_redirect_wait(
     versola_client *VERSOLA_NULLABLE client, const char *VERSOLA_NULLABLE url, int64_t timeout_ms,
     bool *VERSOLA_NULLABLE handled, versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
-/* Erases the session here, then revokes it at the provider. `token_revoked` (may be NULL): the provider confirmed. The
- * session is erased whatever the provider says. */
+/*
+ * Erases the session here, then revokes it at the provider, then ends the provider's own session in the browser when a
+ * post-logout redirect is configured and the provider offers that. `token_revoked` (may be NULL): the provider confirmed.
+ * `session_ended` (may be NULL): the browser came back. The session is erased here whatever the provider says.
+ */
 VERSOLA_API VERSOLA_CHECK int32_t versola_client_logout_wait(
     versola_client *VERSOLA_NULLABLE client, int64_t timeout_ms, bool *VERSOLA_NULLABLE token_revoked,
     bool *VERSOLA_NULLABLE session_ended, versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
@@ -426,7 +464,9 @@ enum versola_operation {
     VERSOLA_OPERATION_LOGIN = 1,           /* result: identity */
     VERSOLA_OPERATION_ACCESS_TOKEN = 2,    /* result: token */
     VERSOLA_OPERATION_HANDLE_REDIRECT = 3, /* result: handled */
-    VERSOLA_OPERATION_LOGOUT = 4           /* result: token_revoked, session_ended */
+    VERSOLA_OPERATION_LOGOUT = 4,          /* result: token_revoked, session_ended */
+    VERSOLA_OPERATION_REFRESH = 5,         /* result: token */
+    VERSOLA_OPERATION_USER_INFO = 6        /* result: user_info */
 };
 
 /* Gives. NULL when the process has no descriptor left. */
@@ -458,6 +498,8 @@ VERSOLA_API versola_error *VERSOLA_NULLABLE versola_event_error(const versola_ev
 VERSOLA_API versola_token *VERSOLA_NULLABLE versola_event_token(const versola_event *VERSOLA_NULLABLE event);
 /* Lent, or NULL; retain it to keep it longer than the event. */
 VERSOLA_API versola_identity *VERSOLA_NULLABLE versola_event_identity(const versola_event *VERSOLA_NULLABLE event);
+/* Lent, or NULL: the claims, a JSON object. */
+VERSOLA_API const char *VERSOLA_NULLABLE versola_event_user_info(const versola_event *VERSOLA_NULLABLE event);
 VERSOLA_API bool versola_event_handled(const versola_event *VERSOLA_NULLABLE event);
 VERSOLA_API bool versola_event_token_revoked(const versola_event *VERSOLA_NULLABLE event);
 VERSOLA_API bool versola_event_session_ended(const versola_event *VERSOLA_NULLABLE event);
@@ -495,6 +537,12 @@ VERSOLA_API VERSOLA_CHECK int32_t versola_client_login(
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
 VERSOLA_API VERSOLA_CHECK int32_t versola_client_access_token(
     versola_client *VERSOLA_NULLABLE client, const versola_token_options *VERSOLA_NULLABLE options, uint64_t operation_id,
+    versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
+VERSOLA_API VERSOLA_CHECK int32_t versola_client_refresh(
+    versola_client *VERSOLA_NULLABLE client, uint64_t operation_id,
+    versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
+VERSOLA_API VERSOLA_CHECK int32_t versola_client_user_info(
+    versola_client *VERSOLA_NULLABLE client, uint64_t operation_id,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
 VERSOLA_API VERSOLA_CHECK int32_t versola_client_handle_redirect(
     versola_client *VERSOLA_NULLABLE client, const char *VERSOLA_NULLABLE url, uint64_t operation_id,
@@ -543,6 +591,8 @@ VERSOLA_STATIC_ASSERT(sizeof(versola_server_failure) == 32);
 VERSOLA_STATIC_ASSERT(offsetof(versola_server_failure, retry_after_ms) == 8);
 VERSOLA_STATIC_ASSERT(offsetof(versola_server_failure, elapsed_ms) == 24);
 VERSOLA_STATIC_ASSERT(sizeof(versola_network_failure) == 8);
+VERSOLA_STATIC_ASSERT(offsetof(versola_step_up_challenge, acr_values) == 8);
+VERSOLA_STATIC_ASSERT(sizeof(versola_step_up_challenge) == 16 + 2 * sizeof(int64_t));
 #undef VERSOLA_STATIC_ASSERT
 
 #if defined(__clang__)
