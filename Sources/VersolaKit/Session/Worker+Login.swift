@@ -97,10 +97,16 @@ extension Worker {
             switch report {
             case .opened: break
             case .failed: self?.log(.warning, "browser: none could be opened; the login waits for its redirect")
-            case .userClosed: self?.start { $0.cancel(id, .user, $0.logins[id]?.call) }
-            case .systemClosed: self?.start { $0.cancel(id, .system, $0.logins[id]?.call) }
+            case .userClosed: self?.start { $0.browserClosed(id, .user) }
+            case .systemClosed: self?.start { $0.browserClosed(id, .system) }
             }
         }
+    }
+
+    /// Nobody can come back from a closed browser. After the redirect it has done its part, and people close it.
+    private func browserClosed(_ id: String, _ reason: CancelReason) {
+        guard let login = logins[id], login.phase != .settling else { return }
+        cancel(id, reason, login.call)
     }
 
     func reopenBrowser() {
