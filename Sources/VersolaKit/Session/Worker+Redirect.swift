@@ -14,13 +14,18 @@ extension Worker {
     func received(_ delivery: RedirectDelivery, for id: String) async {
         let response = RedirectResponse(query: delivery.query)
         if let state = response.state, let page = past.page(for: state) { return delivery.answer(page) }
-        guard let login = logins[id] else { return delivery.answer(.alreadyUsed) }
-        guard let state = response.state, equalInConstantTime(state, login.request.state) else {
-            if login.phase == .waiting { fail(login, Self.stateMismatch) }
-            return delivery.answer(.failed)
+        // Not always the login that listens now: it may have taken over the listener of one whose code is on its way.
+        if let state = response.state, let login = login(with: state) {
+            login.outcome.whenSettled { delivery.answer(ResultPage($0)) }
+            return await settle(login.request.id, response)
         }
-        login.outcome.whenSettled { delivery.answer(ResultPage($0)) }
-        await settle(id, response)
+        guard let login = logins[id] else { return delivery.answer(.alreadyUsed) }
+        if login.phase == .waiting { fail(login, Self.stateMismatch) }
+        delivery.answer(.failed)
+    }
+
+    private func login(with state: String) -> Login? {
+        logins.values.first { equalInConstantTime($0.request.state, state) }
     }
 
     /// The app received a URL that may be a redirect.
