@@ -45,7 +45,9 @@ extension Worker {
         guard let state = response.state else { return call.end(.success(mismatch())) }
         if past.page(for: state) != nil { return call.end(.success(notOurs)) }
 
-        if !logins.values.contains(where: { equalInConstantTime($0.request.state, state) }) {
+        // Its code was spent by the redirect that came before this one (case B43).
+        if let login = login(with: state), login.phase == .settling { return call.end(.success(notOurs)) }
+        if login(with: state) == nil {
             guard let stored = try store.pending(state: state) else { return call.end(.success(mismatch())) }
             if stored.request.spent { return call.end(.success(notOurs)) }
             guard stored.request.isWaiting(time) else {
@@ -62,7 +64,7 @@ extension Worker {
             session.update { $0.addWaiting(stored.request) }
             adopt(stored.request, listening: false)
         }
-        guard let login = logins.values.first(where: { equalInConstantTime($0.request.state, state) }) else { return }
+        guard let login = login(with: state) else { return }
         login.outcome.whenSettled { result in
             let error: OAuthError? = if case .failure(let error) = result { error } else { nil }
             call.end(.success(RedirectHandling(handled: true, error: error)))
