@@ -33,6 +33,7 @@ extension Worker {
         do throws(OAuthError) {
             try await handle(url, call)
         } catch {
+            followInvalidation(error)
             call.end(.failure(error))
         }
     }
@@ -115,6 +116,7 @@ extension Worker {
             login.outcome.settle(.success(stored.identity))
         } catch {
             log(.info, "login: \(error.diagnostics.detail)")
+            followInvalidation(error)
             if let login = logins[id] { fail(login, error) }
         }
     }

@@ -14,6 +14,7 @@ extension Worker {
             result = .success(try await refreshUnderLock())
         } catch {
             log(.info, "refresh: \(error.diagnostics.detail)")
+            followInvalidation(error)
             result = .failure(error)
         }
         runningRefresh = nil
