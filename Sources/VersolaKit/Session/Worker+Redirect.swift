@@ -151,7 +151,7 @@ extension Worker {
         switch try store.storeLogin(grant, spending: request.id, since: epoch) {
         case .stored(let generation): grant.generation = generation
         case .superseded:
-            await revoke(grant, accessToken, budget)
+            await revoke(tokens.refreshToken, or: tokens.accessToken, budget)
             throw .recoverable(.userCancelled, "login: a logout came before it was finished")
         }
         if tokens.refreshToken == nil {
