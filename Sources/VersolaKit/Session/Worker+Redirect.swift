@@ -141,8 +141,14 @@ extension Worker {
         ).get()
         let receivedAt = Moment(time)
         let tokens = try TokenEndpoint.tokens(answer, of: .codeExchange, elapsedMillis: budget.elapsedMillis)
+        let verdict = await verify(tokens, request, code: code, budget)
+        // Good or bad, nobody is to have what came after a logout.
+        if logins[request.id]?.discarded == true {
+            await revoke(tokens.refreshToken, or: tokens.accessToken, budget)
+            throw Self.loggedOut
+        }
         let accessToken = try TokenEndpoint.accessToken(tokens, requestedScope: request.scope, receivedAt: receivedAt)
-        let verified = try await verify(tokens, request, code: code, budget)
+        let verified = try verdict.get()
         guard let idToken = tokens.idToken else { throw Self.noIDToken }
 
         var grant = Grant(
@@ -152,7 +158,7 @@ extension Worker {
         case .stored(let generation): grant.generation = generation
         case .superseded:
             await revoke(tokens.refreshToken, or: tokens.accessToken, budget)
-            throw .recoverable(.userCancelled, "login: a logout came before it was finished")
+            throw Self.loggedOut
         }
         if tokens.refreshToken == nil {
             log(.info, "login: the provider gave no refresh token; this session will end with its access token")
@@ -160,22 +166,23 @@ extension Worker {
         return StoredSession(grant: grant, accessToken: accessToken, identity: Identity(verified))
     }
 
+    private static let loggedOut = OAuthError.recoverable(
+        .userCancelled, "login: a logout came before it was finished")
     private static let noIDToken = OAuthError.configuration(
         .idTokenRejected, "code exchange: the provider answered without an ID token")
 
     private func verify(
         _ tokens: TokenResponse, _ request: PendingRequest, code: String, _ budget: OperationBudget
-    ) async throws(OAuthError) -> VerifiedIDToken {
-        guard let idToken = tokens.idToken else { throw Self.noIDToken }
+    ) async -> Result<VerifiedIDToken, OAuthError> {
+        guard let idToken = tokens.idToken else { return .failure(Self.noIDToken) }
         let expectations = IDTokenExpectations(
             issuer: request.issuer, clientID: configuration.clientId, nonce: request.nonce,
             accessToken: tokens.accessToken, code: code, maxAge: request.maxAge,
             loginStartedAt: request.startedAt.wall / 1000, clockSkew: configuration.clockSkewSeconds)
         let time = time
         let sender = sender
-        return try await keySet(at: request.jwksURI).verify(
+        return await keySet(at: request.jwksURI).verify(
             load: { await KeySetEndpoint.load(request.jwksURI, sender, budget) },
-            judge: { IDTokenValidator.validate(idToken, keys: $0, expectations: expectations, now: time.wall) }
-        ).get()
+            judge: { IDTokenValidator.validate(idToken, keys: $0, expectations: expectations, now: time.wall) })
     }
 }
