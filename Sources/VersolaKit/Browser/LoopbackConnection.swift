@@ -68,13 +68,10 @@ final class LoopbackConnection: Sendable {
 
     /// At once, whatever it is doing. Twice does nothing.
     func close() {
-        let isFirst = state.withLock { state in
-            defer { state = State(phase: .closed) }
-            state.watch?.cancel()
-            state.deadline?.cancel()
-            return state.phase != .closed
-        }
-        guard isFirst else { return }
+        let was = state.withLock { exchange(&$0, with: State(phase: .closed)) }
+        was.watch?.cancel()
+        was.deadline?.cancel()
+        guard was.phase != .closed else { return }
         Glibc.close(descriptor)
         ended(self)
     }

@@ -86,18 +86,15 @@ final class LoopbackListener: RedirectListener {
     func close() {
         // In a forked child the sockets are the parent's, and to shut one down here would end its listening.
         guard IOLoop.shared.isRunning else { return }
-        let (sockets, watches, connections) = state.withLock { state in
-            defer { state = State() }
-            state.closing?.cancel()
-            return (state.sockets, state.watches, state.connections)
-        }
+        let was = state.withLock { exchange(&$0, with: State()) }
+        was.closing?.cancel()
         // The I/O thread may be in the middle of one, so they are not closed here but shut down, which ends the listening
         // and, with SO_REUSEADDR, frees the port.
-        for socket in sockets { shutdown(socket, Int32(SHUT_RDWR)) }
+        for socket in was.sockets { shutdown(socket, Int32(SHUT_RDWR)) }
         IOLoop.shared.perform {
-            for watch in watches { watch.cancel() }
-            for socket in sockets { Glibc.close(socket) }
-            for connection in connections { connection.close() }
+            for watch in was.watches { watch.cancel() }
+            for socket in was.sockets { Glibc.close(socket) }
+            for connection in was.connections { connection.close() }
         }
     }
 
@@ -115,8 +112,9 @@ final class LoopbackListener: RedirectListener {
     private func stopAccepting() {
         let (sockets, watches, undecided) = state.withLock { state in
             // The handler too: it may hold a delivery, which holds its connection, which holds the listener.
-            defer { (state.sockets, state.watches, state.handler) = ([], [], nil) }
-            return (state.sockets, state.watches, state.connections.filter(\.isReadingHead))
+            state.handler = nil
+            let undecided = state.connections.filter(\.isReadingHead)
+            return (exchange(&state.sockets, with: []), exchange(&state.watches, with: []), undecided)
         }
         for watch in watches { watch.cancel() }
         for socket in sockets { Glibc.close(socket) }
@@ -158,10 +156,7 @@ final class LoopbackListener: RedirectListener {
 
     /// Out of descriptors or memory: the descriptor stays ready, and asking again at once would keep the thread busy.
     private func pauseAccepting() {
-        let watches = state.withLock { state in
-            defer { state.watches = [] }
-            return state.watches
-        }
+        let watches = state.withLock { exchange(&$0.watches, with: []) }
         for watch in watches { watch.cancel() }
         _ = IOLoop.shared.schedule(at: SystemTime().boot + limits.pauseMillis) { [weak self] in
             self?.startAccepting()

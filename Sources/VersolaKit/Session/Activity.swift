@@ -36,8 +36,7 @@ final class Activity: Sendable {
         let handlers: [@Sendable () -> Void] = state.withLock { state in
             change(&state)
             guard state.closed, state.running == 0 else { return [] }
-            defer { state.whenIdle = [] }
-            return state.whenIdle
+            return exchange(&state.whenIdle, with: [])
         }
         for handler in handlers { handler() }
     }

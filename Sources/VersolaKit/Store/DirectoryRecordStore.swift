@@ -157,10 +157,7 @@ final class DirectoryRecordStore: RecordStore {
 
     func close() {
         // Let go of outside the lock: ending the watch calls others.
-        let open = state.withLock { state in
-            defer { state = State(isClosed: true) }
-            return state
-        }
+        let open = state.withLock { exchange(&$0, with: State(isClosed: true)) }
         withExtendedLifetime(open) {}
     }
 

@@ -98,10 +98,7 @@ final class HeldLock: Sendable {
     }
 
     func release() {
-        let unlock = self.unlock.withLock { unlock in
-            defer { unlock = nil }
-            return unlock
-        }
+        let unlock = unlock.withLock { exchange(&$0, with: nil) }
         unlock?()
     }
 }

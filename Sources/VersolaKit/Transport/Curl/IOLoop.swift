@@ -134,10 +134,7 @@ extension IOLoop {
         watches[ObjectIdentifier(self)] = IOWatch(self, timer, .readable) { [unowned self] _ in fireTimers() }
         watchesChanged()
         while true {
-            let actions = inbox.withLock { actions in
-                defer { actions = [] }
-                return actions
-            }
+            let actions = inbox.withLock { exchange(&$0, with: []) }
             for action in actions { action() }
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
