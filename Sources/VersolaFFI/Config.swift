@@ -173,10 +173,10 @@ public func versola_config_set_clock_skew_s(_ config: OpaquePointer?, _ skew_s: 
 @implementation @_cdecl("versola_config_set_log_level")
 public func versola_config_set_log_level(_ config: OpaquePointer?, _ level: Int32) -> Int32 {
     set(config) { (config: Config) throws(OAuthError) in
-        guard level == VERSOLA_LOG_OFF.number || LogLevel(rawValue: Int(level)) != nil else {
+        guard level == VERSOLA_LOG_OFF.number || LogLevel(rawValue: level) != nil else {
             throw invalid("log level: there is no level \(level)")
         }
-        config.logLevel = LogLevel(rawValue: Int(level))
+        config.logLevel = LogLevel(rawValue: level)
     }
 }
 

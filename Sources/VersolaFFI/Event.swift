@@ -154,7 +154,7 @@ public func versola_event_url(_ event: OpaquePointer?) -> UnsafePointer<CChar>? 
 
 @implementation @_cdecl("versola_event_log_level")
 public func versola_event_log_level(_ event: OpaquePointer?) -> Int32 {
-    if case .log(let level, _, _) = content(event) { Int32(clamping: level.rawValue) } else { 0 }
+    if case .log(let level, _, _) = content(event) { level.rawValue } else { 0 }
 }
 
 @implementation @_cdecl("versola_event_message")

@@ -9,11 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from running_peer import Unavailable
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
+
+from running_peer import Unavailable
 from walker import Decision, Person
 
 _SUBMIT = "button[type=submit], input[type=submit]"
@@ -70,9 +71,10 @@ class Chromium:
         return self._driver.execute_script(source)
 
     def messages(self) -> list[str]:
-        """What the browser's console complains of in the page that is shown; icons it asks for by itself left out."""
+        """What the browser's console complains of in the page that is shown; its status is no complaint."""
         shown = self._driver.current_url.partition("?")[0]
-        told = [str(entry["message"]) for entry in self._driver.get_log("browser")]
+        log = self._driver.get_log("browser")  # type: ignore[no-untyped-call]
+        told = [str(entry["message"]) for entry in log if entry["source"] != "network"]
         return [message for message in told if message.startswith(shown)]
 
     def close(self) -> None:

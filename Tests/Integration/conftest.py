@@ -10,10 +10,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+
 from peers import PEERS, Peer
 from person_at_browser import PersonAtBrowser
 from running_peer import RunningPeer, Unavailable, start
-from walker import Person
+from walker import ALICE, Person
 
 if TYPE_CHECKING:
     import versola
@@ -68,7 +69,8 @@ def library() -> ModuleType:
         import versola
     except (ImportError, OSError) as reason:
         unavailable(f"the Python package: {reason}")
-    return versola
+    package: ModuleType = versola
+    return package
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def person(running: RunningPeer) -> Iterator[Callable[..., PersonAtBrowser]]:
     """Puts somebody before a browser of the running peer."""
     people: list[PersonAtBrowser] = []
 
-    def sit_down(who: Person = Person()) -> PersonAtBrowser:
+    def sit_down(who: Person = ALICE) -> PersonAtBrowser:
         people.append(PersonAtBrowser(running.peer.browser(who), running.redirect_uri))
         return people[-1]
 

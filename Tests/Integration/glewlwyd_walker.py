@@ -6,6 +6,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 import requests
+
 from walker import Decision, LostInPages, Walker
 
 
@@ -27,8 +28,10 @@ class GlewlwydWalker(Walker):
     def _sign_in(self, origin: str, scope: str) -> None:
         state = self.session.get(f"{origin}/api/auth/scheme/?{urlencode({'scope': scope})}", timeout=self.timeout)
         # Per scope: nothing said means that nobody is signed in.
-        if state.ok and all(one and (one.get("password_authenticated") or not one.get("password_required"))
-                            for one in state.json().values()):
+        if state.ok and all(
+            one and (one.get("password_authenticated") or not one.get("password_required"))
+            for one in state.json().values()
+        ):
             return
         self.asked_for_password += 1
         credentials = {"username": self.person.username, "password": self.person.password}
@@ -39,7 +42,9 @@ class GlewlwydWalker(Walker):
         granted = {one["name"] for one in self._checked(state).json().get("scope", []) if one.get("granted")}
         if granted != set(allowed.split()):
             self.asked_for_consent += 1
-            answer = self.session.put(f"{origin}/api/auth/grant/{client}/", json={"scope": allowed}, timeout=self.timeout)
+            answer = self.session.put(
+                f"{origin}/api/auth/grant/{client}/", json={"scope": allowed}, timeout=self.timeout
+            )
             self._checked(answer)
 
     @staticmethod

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from glewlwyd_walker import GlewlwydWalker
-from walker import Person, Walker
+from walker import ALICE, Person, Walker
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ SHOULD: Mapping[str, object] = {
     # RFC 9207 §2 and §3
     "iss_in_redirect": True,
     "iss_announced": True,
+    # RFC 9207 §2: error responses too
+    "iss_in_error_redirect": True,
     # RFC 6749 §4.1.2, RFC 9207 §2: nothing else
     "redirect_parameters": frozenset({"code", "state", "iss"}),
     # OpenID Connect Discovery §3 with RFC 8414 §2
@@ -37,6 +39,8 @@ SHOULD: Mapping[str, object] = {
     "any_loopback_port": True,
     # The person's No reaches the app as access_denied (RFC 6749 §4.1.2.1)
     "denial": "access_denied",
+    # What the app is then told: exception and cause
+    "denial_told_as": ("ReauthenticateError", "AUTHORIZATION_DENIED"),
     # A client without a secret says which method it uses (OpenID Connect Discovery §3)
     "auth_method_none_announced": True,
 }
@@ -63,12 +67,13 @@ class Peer:
         should = SHOULD[what]
         return self.deviations[what].does if what in self.deviations else should
 
-    def browser(self, person: Person = Person()) -> Walker:
+    def browser(self, person: Person = ALICE) -> Walker:
         return self.walker(person)
 
 
 NO_ISS = {
     "iss_in_redirect": Row(False, "does not know RFC 9207"),
+    "iss_in_error_redirect": Row(False, "does not know RFC 9207"),
     "iss_announced": Row(False, "does not know RFC 9207"),
 }
 
@@ -103,6 +108,10 @@ DJANGO_OAUTH_TOOLKIT = Peer(
     folder="django-oauth-toolkit",
     deviations={
         "auth_method_none_announced": Row(False, "lists only methods with a secret, and serves public clients"),
+        "iss_in_error_redirect": Row(False, "promises iss and leaves it out of error redirects"),
+        "denial_told_as": Row(
+            ("ConfigurationError", "ISSUER_MISMATCH"), "follows: a redirect without the promised iss is not believed"
+        ),
         "revocation_announced": Row(False, "only in its RFC 8414 document, which is not OpenID discovery"),
         "token_revoked": Row(False, "follows: no endpoint is known"),
     },

@@ -34,7 +34,9 @@ def whoami(client: versola.OAuthClient) -> None:
 
 def main() -> None:
     what = {"login": login, "resume": resume, "whoami": whoami}[sys.argv[1]]
-    configuration = versola.OAuthConfiguration(**json.loads(os.environ["CONFIGURATION"]), browser=lambda url: say(url=url))
+    configuration = versola.OAuthConfiguration(
+        **json.loads(os.environ["CONFIGURATION"]), browser=lambda url: say(url=url)
+    )
     with versola.OAuthClient(configuration) as client:
         what(client)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import shutil
@@ -44,10 +45,8 @@ class RunningPeer:
             return
         # The whole group: a start script that dies of its own leaves its children to us.
         _signal_group(self.process, signal.SIGTERM)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            pass
         _signal_group(self.process, signal.SIGKILL)
         self.process.wait()
         if self.process.stdout is not None:
@@ -94,8 +93,13 @@ def _own_copy(source: Path, folder: str) -> Path:
 
 def _install(peer: Peer, folder: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
-        ["bash", str(folder / "install.sh")], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=600,
+        ["bash", str(folder / "install.sh")],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
     )
     if done.returncode != 0:
         raise Unavailable(f"{peer.name}: install.sh ended with {done.returncode}: {done.stdout[-1000:]}")
@@ -110,8 +114,13 @@ def _run(peer: Peer, folder: Path, environment: dict[str, str]) -> RunningPeer:
     began = time.monotonic()
     data = Path(tempfile.mkdtemp(prefix=f"versola-{peer.name}-"))
     process = subprocess.Popen(
-        ["bash", str(folder / "run.sh"), str(port), str(data)], env=environment, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        ["bash", str(folder / "run.sh"), str(port), str(data)],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
     running = RunningPeer(peer, "", redirect_uri, 0.0, process, data)
     try:
@@ -160,10 +169,8 @@ def _is_free(port: int) -> bool:
 
 
 def _signal_group(process: subprocess.Popen[str], which: signal.Signals) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, which)
-    except ProcessLookupError:
-        pass
 
 
 def _descendants(pid: int) -> list[int]:

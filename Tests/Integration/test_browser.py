@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
+
 from chromium import Chromium
 from conftest import unavailable
 from peers import HYDRA, KEYCLOAK
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
     from versola import OAuthClient
 
 SCREENSHOTS = REPOSITORY / "build" / "screenshots"
-on_hydra_and_keycloak = pytest.mark.parametrize(
-    "running", [HYDRA, KEYCLOAK], ids=lambda peer: peer.name, indirect=True
-)
+on_hydra_and_keycloak = pytest.mark.parametrize("running", [HYDRA, KEYCLOAK], ids=lambda peer: peer.name, indirect=True)
 on_hydra = pytest.mark.parametrize("running", [HYDRA], ids=lambda peer: peer.name, indirect=True)
 looks = pytest.mark.parametrize("language, dark", [("en", False), ("ru", True)], ids=["en-light", "ru-dark"])
 
@@ -56,7 +55,7 @@ def _brightness_of_text(chromium: Chromium) -> float:
     )
     assert isinstance(channels, list)
     red, green, blue = channels[:3]
-    return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
 
 
 @on_hydra_and_keycloak
@@ -92,7 +91,11 @@ def test_denied(
 @on_hydra
 @looks
 def test_a_forged_redirect_gets_a_page_that_echoes_nothing(
-    running: RunningPeer, chromium: Chromium, language: str, dark: bool, new_client: Callable[..., OAuthClient],
+    running: RunningPeer,
+    chromium: Chromium,
+    language: str,
+    dark: bool,
+    new_client: Callable[..., OAuthClient],
     library: ModuleType,
 ) -> None:
     client = new_client(browser=chromium.forge_redirect)

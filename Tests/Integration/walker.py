@@ -14,8 +14,10 @@ from bs4 import BeautifulSoup, Tag
 from provider import Browser, Page
 
 _NO = re.compile(r"deny|reject|refuse|cancel|decline|\bno\b|\bstay\b", re.IGNORECASE)
-_YES = re.compile(r"accept|allow|authori|approve|continue|\byes\b|consent|submit|log ?out|log ?in|sign ?in|next|confirm",
-                  re.IGNORECASE)
+_YES = re.compile(
+    r"accept|allow|authori|approve|continue|\byes\b|consent|submit|log ?out|log ?in|sign ?in|next|confirm",
+    re.IGNORECASE,
+)
 # Keycloak's pages carry a language menu and links that are not part of the way.
 _ASIDE = re.compile(r"language|locale|switch|another", re.IGNORECASE)
 
@@ -34,6 +36,9 @@ class Person:
     decision: Decision = Decision.ALLOW
 
 
+ALICE = Person()
+
+
 class LostInPages(AssertionError):
     """The pages lead nowhere; the message tells where they ended."""
 
@@ -41,7 +46,7 @@ class LostInPages(AssertionError):
 class Walker(Browser):
     """One browser and one person. Cookies stay, so a second walk finds the person signed in, as the provider has it."""
 
-    def __init__(self, person: Person = Person(), *, language: str = "en", ca_file: str | None = None) -> None:
+    def __init__(self, person: Person = ALICE, *, language: str = "en", ca_file: str | None = None) -> None:
         super().__init__(language=language, ca_file=ca_file)
         self.person = person
         self.asked_for_password = 0
@@ -109,6 +114,7 @@ class Walker(Browser):
 
     @staticmethod
     def _button(form: Tag, wanted: re.Pattern[str]) -> Tag | None:
+        button: Tag
         for button in form.find_all(["button", "input"]):
             kind = str(button.get("type", "submit" if button.name == "button" else "text")).lower()
             words = (button.get("value"), button.get_text(" ", strip=True), button.get("name"), button.get("id"))
@@ -132,7 +138,9 @@ class Walker(Browser):
             data.append((name, filled.get(name, self._value(control))))
         if button is not None and button.get("name"):
             data.append((str(button["name"]), str(button.get("value", ""))))
-        action = urljoin(base, str((button.get("formaction") if button is not None else None) or form.get("action") or base))
+        action = urljoin(
+            base, str((button.get("formaction") if button is not None else None) or form.get("action") or base)
+        )
         if str(form.get("method", "get")).lower() == "get":
             action = urlunsplit(urlsplit(action)._replace(query=urlencode(data)))
             visited.append(action)

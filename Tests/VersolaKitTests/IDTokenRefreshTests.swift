@@ -55,7 +55,7 @@ import Testing
 
     @Test func theCommonRulesHold() throws {
         try expectRejected(
-            "The ID token's iss is missing or not the discovered issuer.",
+            "The ID token's iss is not the discovered issuer.",
             good.with(["iss": "\"https://other.example/\""]))
         try expectRejected("The ID token's exp is past.", good.with(["exp": "\(Self.now - 60)"]))
         try expectRejected("The ID token's iat is in the future.", good.with(["iat": "\(Self.now + 61)"]))

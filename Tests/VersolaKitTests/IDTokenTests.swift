@@ -29,12 +29,21 @@ import Testing
         #expect(verdict == .failure(.rejected("The token's signature does not verify.")))
     }
 
-    @Test(arguments: ["", "[]", "7", "null", "{", "{\"a\":1}}", "{\"sub\":\"\\ud800\"}", "\u{FEFF}{}"])
+    @Test(arguments: ["", "[]", "7", "null", "{", "{\"a\":1}}", "\u{FEFF}{}"])
     func thePayloadMustBeAJSONObject(payload: String) throws {
         let verdict = IDTokenValidator.validate(
             good.key.sign(payload, kid: "k"), keys: try keySet(good.key.jwk(["kid": "k"])),
             expectations: good.expectations, now: Self.now * 1000)
         #expect(verdict == .failure(.rejected("The ID token's payload is not a JSON object.")))
+    }
+
+    @Test func textThatIsNoUnicodeIsRefused() throws {
+        try good.with(["sub": "\"\\ud800\""]).expectRejected("The ID token's payload is not a JSON object.")
+        let payload = Array("{\"name\":\"".utf8) + [0xff] + Array("\"}".utf8)
+        let token = good.key.sign(payload: payload, kid: "k")
+        let verdict = IDTokenValidator.validate(
+            token, keys: try keySet(good.key.jwk(["kid": "k"])), expectations: good.expectations, now: Self.now * 1000)
+        #expect(verdict == .failure(.rejected("The ID token's payload is not UTF-8.")))
     }
 
     @Test func aClaimNamedTwiceIsRefused() throws {
@@ -44,24 +53,24 @@ import Testing
     }
 
     @Test(arguments: [
-        nil, "null", "\"\"", "\"https://op.example\"", "\"https://op.example//\"", "\"HTTPS://op.example/\"",
+        "\"\"", "\"https://op.example\"", "\"https://op.example//\"", "\"HTTPS://op.example/\"",
         "\"https://op.example/\\u0000\"",
     ])
-    func issIsByteForByteTheDiscoveredOne(issuer: String?) throws {
-        try good.with(["iss": issuer]).expectRejected("The ID token's iss is missing or not the discovered issuer.")
+    func issIsByteForByteTheDiscoveredOne(issuer: String) throws {
+        try good.with(["iss": issuer]).expectRejected("The ID token's iss is not the discovered issuer.")
     }
 
     @Test func issIsNotNormalized() throws {
         try good.with(["iss": "\"https://op.example/e\u{301}\""]).expecting { $0.issuer = "https://op.example/\u{e9}" }
-            .expectRejected("The ID token's iss is missing or not the discovered issuer.")
+            .expectRejected("The ID token's iss is not the discovered issuer.")
     }
 
     @Test(arguments: [
-        nil, "null", "\"other\"", "[]", "[\"other\"]", "\"Client\"", "\"client \"", "[\"client2\",\"clien\"]",
+        "\"other\"", "[]", "[\"other\"]", "\"Client\"", "\"client \"", "[\"client2\",\"clien\"]",
     ])
-    func audContainsTheClientID(audience: String?) throws {
+    func audContainsTheClientID(audience: String) throws {
         try good.with(["aud": audience]).expectRejected(
-            "The ID token's aud is missing or does not contain the client_id.")
+            "The ID token's aud does not contain the client_id.")
     }
 
     @Test(arguments: ["[\"client\"]", "[\"client\",\"client\"]"])
@@ -87,14 +96,14 @@ import Testing
         ("at_hash", "7"), ("c_hash", "false"), ("auth_time", "\"1764493000\""),
     ])
     func aClaimOfAWrongTypeIsRefused(claim: String, value: String) throws {
-        try good.with([claim: value]).expectRejected("The ID token's \(claim) is not of the type it must have.")
+        try good.with([claim: value]).expectRejected("The ID token's \(claim) is missing or not what it must be.")
     }
 
-    /// Case B11.
-    @Test(arguments: ["exp", "iat"])
-    func b11MissingTimesAreRefused(claim: String) throws {
+    /// Case B11 for the times.
+    @Test(arguments: ["iss", "sub", "aud", "exp", "iat"])
+    func b11WhatAnIDTokenMustHaveIsNotMissing(claim: String) throws {
         for value in [nil, "null"] {
-            try good.with([claim: value]).expectRejected("The ID token lacks exp or iat.")
+            try good.with([claim: value]).expectRejected("The ID token's \(claim) is missing or not what it must be.")
         }
     }
 
@@ -105,7 +114,7 @@ import Testing
             "1e300", "-1e300", "-1", "-0.5", "1764493300000", "253402300800", "9223372036854775808",
             "123456789012345678901234567890",
         ] {
-            try good.with([claim: value]).expectRejected("The ID token's \(claim) is not of the type it must have.")
+            try good.with([claim: value]).expectRejected("The ID token's \(claim) is missing or not what it must be.")
         }
         for value in ["1e400", "NaN", "Infinity", "01", "0x10", "1e", "+1"] {
             try good.with([claim: value]).expectRejected("The ID token's payload is not a JSON object.")
@@ -151,9 +160,9 @@ import Testing
     }
 
     @Test func subIsNeitherEmptyNorLong() throws {
-        let sentence = "The ID token's sub is missing, empty or longer than 255 bytes."
+        let sentence = "The ID token's sub is empty or longer than 255 bytes."
         for subject in [
-            nil, "null", "\"\"", "\"\(String(repeating: "a", count: 256))\"",
+            "\"\"", "\"\(String(repeating: "a", count: 256))\"",
             "\"\(String(repeating: "é", count: 128))\"",
         ] {
             try good.with(["sub": subject]).expectRejected(sentence)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CShims
 import Testing
 
 @testable import VersolaKit
@@ -188,6 +189,13 @@ import Testing
         let lengthened = [0] + signature.prefix(half) + [0] + signature.suffix(half)
         for changed in [lengthened, signature + [0], Array(signature.dropLast()), [UInt8](repeating: 0, count: 64)] {
             #expect(rejection("\(parts[0]).\(parts[1]).\(Base64URL.encode(changed))", keys) != nil)
+        }
+    }
+
+    @Test func thePSSSaltIsAsLongAsTheHash() throws {
+        for (salt, accepted) in [(Int32(32), true), (20, false), (0, false), (RSA_PSS_SALTLEN_MAX, false)] {
+            let key = TestKey.make(.ps256, saltLength: salt)
+            #expect((rejection(key.sign("{}"), try keySet(key.jwk())) == nil) == accepted)
         }
     }
 

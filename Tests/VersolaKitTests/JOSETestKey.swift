@@ -7,13 +7,17 @@ import Testing
 /// A key pair made for the test run, and what a provider does with it.
 final class TestKey: @unchecked Sendable {
     let algorithm: SignatureAlgorithm
+    /// Of PSS signatures; RFC 7518 §3.5 wants it as long as the hash.
+    private let saltLength: Int32
     private let pair: OpaquePointer
 
     static let rs256 = make(.rs256)
     static let es256 = make(.es256)
     static let byAlgorithm = Dictionary(uniqueKeysWithValues: SignatureAlgorithm.allCases.map { ($0, make($0)) })
 
-    static func make(_ algorithm: SignatureAlgorithm, rsaBits: Int32 = 2048) -> TestKey {
+    static func make(
+        _ algorithm: SignatureAlgorithm, rsaBits: Int32 = 2048, saltLength: Int32 = RSA_PSS_SALTLEN_DIGEST
+    ) -> TestKey {
         let type =
             switch algorithm.scheme {
             case .rsaPKCS1, .rsaPSS: "RSA"
@@ -28,11 +32,12 @@ final class TestKey: @unchecked Sendable {
         var pair: OpaquePointer?
         EVP_PKEY_generate(context, &pair)
         guard let pair else { preconditionFailure("no key") }
-        return TestKey(algorithm, pair)
+        return TestKey(algorithm, saltLength, pair)
     }
 
-    private init(_ algorithm: SignatureAlgorithm, _ pair: OpaquePointer) {
+    private init(_ algorithm: SignatureAlgorithm, _ saltLength: Int32, _ pair: OpaquePointer) {
         self.algorithm = algorithm
+        self.saltLength = saltLength
         self.pair = pair
     }
 
@@ -60,13 +65,21 @@ final class TestKey: @unchecked Sendable {
     }
 
     /// A compact JWS.
-    func sign(header: String, payload: String) -> String {
-        let input = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload.utf8)
+    func sign(header: String, payload: some Collection<UInt8>) -> String {
+        let input = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload)
         return input + "." + Base64URL.encode(signature(of: Array(input.utf8)))
+    }
+
+    func sign(header: String, payload: String) -> String {
+        sign(header: header, payload: payload.utf8)
     }
 
     /// A compact JWS under the plainest header.
     func sign(_ payload: String, kid: String? = nil) -> String {
+        sign(payload: Array(payload.utf8), kid: kid)
+    }
+
+    func sign(payload: [UInt8], kid: String? = nil) -> String {
         let kid = kid.map { ",\"kid\":\"\($0)\"" } ?? ""
         return sign(header: "{\"alg\":\"\(algorithm.rawValue)\"\(kid)}", payload: payload)
     }
@@ -79,7 +92,7 @@ final class TestKey: @unchecked Sendable {
         EVP_DigestSignInit(context, &parameters, digest, nil, pair)
         if algorithm.scheme == .rsaPSS {
             EVP_PKEY_CTX_set_rsa_padding(parameters, RSA_PKCS1_PSS_PADDING)
-            EVP_PKEY_CTX_set_rsa_pss_saltlen(parameters, RSA_PSS_SALTLEN_DIGEST)
+            EVP_PKEY_CTX_set_rsa_pss_saltlen(parameters, saltLength)
         }
         var signature = [UInt8](repeating: 0, count: 2048)
         var length = signature.count

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CShims
 import Dispatch
 import Glibc
 import Testing
@@ -158,6 +159,15 @@ import Testing
         lock.release()
         #expect(try first.lock(.owner(id), waitMillis: 0) == nil)
         other.release()
+    }
+
+    @Test func aLockOnAFileErasedMeanwhileIsNoLock() throws {
+        let directory = try fixture.place().open()
+        let file = versola_lock_open(directory.raw, "owner-01")
+        defer { versola_lock_close(file) }
+        #expect(try FileLock.tryLock(file) == .had)
+        #expect(unlinkat(directory.raw, "owner-01", 0) == 0)
+        #expect(try FileLock.tryLock(file) == .erased)
     }
 
     /// A forked child must not keep the locks of a parent that dies.

@@ -61,6 +61,11 @@ import Testing
         store.abandonPending(id)
     }
 
+    @Test(arguments: ["", "../x", "ABC", "a b"]) func anIdThatIsNoNameIsRefused(_ id: String) throws {
+        let store = try store(.disk)
+        #expect(storeError { try store.savePending(.sample(time, id: id)) }?.isStoreUnavailable == true)
+    }
+
     // MARK: The spent mark
 
     @Test(arguments: Place.allCases) func aCodeIsSentOnce(_ place: Place) throws {
@@ -239,6 +244,29 @@ import Testing
         #expect(try fixture.files() == ["counters", "key", "write.lock"])
     }
 
+    @Test func aLoginOfAnErasedSessionDoesNotReplaceTheNextOne() throws {
+        let (late, other) = (try fixture.store(), try fixture.store())
+        try late.savePending(.sample(time))
+        #expect(try late.spendPending(id) == .marked)
+        _ = try other.eraseSession()
+        #expect(try other.signIn(time, .sample("next")) == 1)
+        #expect(try late.storeLogin(.sample("late"), spending: id, since: 0) == .superseded)
+        #expect(try other.grant()?.refreshToken == "next")
+    }
+
+    @Test func aLogoutThatCouldNotWaitForTheLockWinsAllTheSame() throws {
+        let logout = try fixture.store(waits: .init(erasingMillis: 0))
+        // Holds the write lock when the logout comes, between the look at the epoch and the grant's rename.
+        let login = SealedCredentialStore(
+            records: InterruptedRecordStore(try fixture.records()) { _ = try? logout.eraseSession() },
+            keys: KeyFile(path: try fixture.path("key")), binding: try fixture.binding(), time: time)
+        try login.savePending(.sample(time))
+        #expect(try login.spendPending(id) == .marked)
+        #expect(try login.storeLogin(.sample(), spending: id, since: 0) == .superseded)
+        #expect(try logout.epoch() == 1)
+        #expect(try logout.grant() == nil)
+    }
+
     @Test func aLoginWhoseRequestWasErasedIsNotStored() throws {
         let (login, other) = (try fixture.store(), try fixture.store())
         try login.savePending(.sample(time))
@@ -333,4 +361,31 @@ import Testing
         #expect(try store.grant() == nil)
         #expect(access(try fixture.directory, F_OK) != 0)
     }
+}
+
+/// Lets something happen right before a grant is written.
+private struct InterruptedRecordStore: RecordStore {
+    let records: any RecordStore
+    let interruption: @Sendable () -> Void
+
+    init(_ records: any RecordStore, _ interruption: @escaping @Sendable () -> Void) {
+        self.records = records
+        self.interruption = interruption
+    }
+
+    func entries() throws(OAuthError) -> [StoreEntry] { try records.entries() }
+    func read(_ entry: StoreEntry) throws(OAuthError) -> [UInt8]? { try records.read(entry) }
+    func write(_ bytes: [UInt8], to entry: StoreEntry, using reservation: StoreEntry?) throws(OAuthError) {
+        if entry == .grant { interruption() }
+        try records.write(bytes, to: entry, using: reservation)
+    }
+    func erase(_ entries: [StoreEntry]) throws(OAuthError) { try records.erase(entries) }
+    func reserve(_ byteCount: Int, as entry: StoreEntry) throws(OAuthError) {
+        try records.reserve(byteCount, as: entry)
+    }
+    func lock(_ entry: StoreEntry, waitMillis milliseconds: Int64) throws(OAuthError) -> HeldLock? {
+        try records.lock(entry, waitMillis: milliseconds)
+    }
+    func watch(_ changed: @escaping @Sendable () -> Void) { records.watch(changed) }
+    func close() { records.close() }
 }

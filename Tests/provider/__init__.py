@@ -12,6 +12,20 @@ from .script import Accept
 from .tls import CertificateAuthority
 
 __all__ = [
-    "Accept", "Answer", "Browser", "CertificateAuthority", "Client", "Cut", "Gate", "IDTokenShape", "Page", "Provider",
-    "Request", "Resent", "Response", "Reuse", "sign", "walk",
+    "Accept",
+    "Answer",
+    "Browser",
+    "CertificateAuthority",
+    "Client",
+    "Cut",
+    "Gate",
+    "IDTokenShape",
+    "Page",
+    "Provider",
+    "Request",
+    "Resent",
+    "Response",
+    "Reuse",
+    "sign",
+    "walk",
 ]

@@ -27,7 +27,9 @@ def main() -> None:
 
     authority = CertificateAuthority() if arguments.tls else None
     provider = Provider(
-        port=arguments.port, path=arguments.path, trailing_slash=arguments.trailing_slash,
+        port=arguments.port,
+        path=arguments.path,
+        trailing_slash=arguments.trailing_slash,
         tls=authority.context() if authority else None,
     )
     control = Server(Control(provider), port=arguments.control_port)

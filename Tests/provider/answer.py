@@ -70,10 +70,10 @@ class Response:
 class Answer:
     """One scripted answer. What is left out is the endpoint's own.
 
-    An answer with a status, a body, raw bytes or a redirect stands in for the endpoint, which then does not run: no code
-    is spent, no token rotated. Everything else (a delay, a cut, more headers) happens to what the endpoint said, after
-    it did its work. `process` decides it by hand: `Answer(status=503, process=True)` is the server that rotated the
-    refresh token and then failed.
+    An answer with a status, a body, raw bytes or a redirect stands in for the endpoint, which then does not run: no
+    code is spent, no token rotated. Everything else (a delay, a cut, more headers) happens to what the endpoint said,
+    after it did its work. `process` decides it by hand: `Answer(status=503, process=True)` is the server that rotated
+    the refresh token and then failed.
     """
 
     status: int | None = None

@@ -88,6 +88,8 @@ class Browser:
         raise RuntimeError("redirected more than 20 times")
 
 
-def walk(authorization_url: str, *, language: str = "en", stop_at: str | None = None, ca_file: str | None = None) -> Page:
+def walk(
+    authorization_url: str, *, language: str = "en", stop_at: str | None = None, ca_file: str | None = None
+) -> Page:
     """A fresh browser opens the URL: for a provider that asks nothing, this is the whole sign-in."""
     return Browser(language=language, ca_file=ca_file).open(authorization_url, stop_at=stop_at)

@@ -18,8 +18,17 @@ from .provider import Provider
 from .script import Accept
 from .server import Handler, Incoming
 
-_SETTINGS = ("subject", "access_token_lifetime", "refresh_tokens", "id_token", "metadata", "token_response", "userinfo",
-             "redirect", "logout_redirect")
+_SETTINGS = (
+    "subject",
+    "access_token_lifetime",
+    "refresh_tokens",
+    "id_token",
+    "metadata",
+    "token_response",
+    "userinfo",
+    "redirect",
+    "logout_redirect",
+)
 
 
 class Control(Handler):
@@ -61,7 +70,10 @@ class Control(Handler):
 
     def _reuses(self, _: dict[str, Any]) -> dict[str, Any]:
         provider = self._provider
-        return {"reuses": [asdict(one) for one in provider.reuses], "resent": [asdict(one) for one in provider.resent()]}
+        return {
+            "reuses": [asdict(one) for one in provider.reuses],
+            "resent": [asdict(one) for one in provider.resent()],
+        }
 
     def _script(self, members: dict[str, Any]) -> None:
         self._provider.script(members["endpoint"], self._answer(members["answer"]), times=members.get("times", 1))

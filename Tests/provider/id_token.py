@@ -76,7 +76,11 @@ def make_id_token(
         return shape.raw
     now = int(time.time())
     claims: dict[str, Any] = {
-        "iss": issuer, "sub": grant.subject, "aud": grant.client_id, "iat": now, "exp": now + 3600,
+        "iss": issuer,
+        "sub": grant.subject,
+        "aud": grant.client_id,
+        "iat": now,
+        "exp": now + 3600,
         "auth_time": grant.auth_time,
     }
     if grant.nonce is not None and code is not None:

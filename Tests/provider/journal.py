@@ -53,9 +53,15 @@ class Request:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "sequence": self.sequence, "connection": self.connection, "place": self.place, "time": self.time,
-            "endpoint": self.endpoint, "method": self.method, "target": self.target,
-            "headers": [list(pair) for pair in self.headers], "body": self.body.decode("latin-1"),
+            "sequence": self.sequence,
+            "connection": self.connection,
+            "place": self.place,
+            "time": self.time,
+            "endpoint": self.endpoint,
+            "method": self.method,
+            "target": self.target,
+            "headers": [list(pair) for pair in self.headers],
+            "body": self.body.decode("latin-1"),
             "form": self.form,
         }
 

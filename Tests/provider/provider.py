@@ -55,7 +55,12 @@ class Provider:
     signing_algorithms = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
     def __init__(
-        self, *, port: int = 0, path: str = "", trailing_slash: bool = False, tls: ssl.SSLContext | None = None,
+        self,
+        *,
+        port: int = 0,
+        path: str = "",
+        trailing_slash: bool = False,
+        tls: ssl.SSLContext | None = None,
         host: str = "127.0.0.1",
     ) -> None:
         self._path = path
@@ -95,7 +100,7 @@ class Provider:
         self._server.stop()
 
     def close(self) -> None:
-        """Raises RuntimeError if a handler had failed by a mistake of its own: no test may take that for the network."""
+        """Raises RuntimeError if a handler failed by a mistake of its own: no test may take that for the network."""
         self._server.close()
         if self._server.defects:
             raise RuntimeError("the provider itself failed") from self._server.defects[0]
@@ -203,8 +208,13 @@ class _Endpoints(Handler):
     async def respond(self, incoming: Incoming, body: bytes, answer: Answer) -> Response:
         endpoint = self._route(incoming)
         request = self._provider.journal.record(
-            connection=incoming.connection, place=incoming.place, endpoint=endpoint.name if endpoint else "",
-            method=incoming.method, target=incoming.target, headers=incoming.headers, body=body,
+            connection=incoming.connection,
+            place=incoming.place,
+            endpoint=endpoint.name if endpoint else "",
+            method=incoming.method,
+            target=incoming.target,
+            headers=incoming.headers,
+            body=body,
         )
         own = self._own(endpoint, request) if endpoint is None or answer.runs_endpoint() else None
         return answer.over(own)

@@ -34,5 +34,9 @@ def _same_but_for_the_port(uri: str, registered: str) -> bool:
     if left.scheme != "http" or left.hostname not in LOOPBACK or left.username is not None:
         return False
     return (left.scheme, left.hostname, left.path, left.query, left.fragment) == (
-        right.scheme, right.hostname, right.path, right.query, right.fragment
+        right.scheme,
+        right.hostname,
+        right.path,
+        right.query,
+        right.fragment,
     )

@@ -65,5 +65,7 @@ class Script:
     def unused(self) -> dict[str, int]:
         """Answers still waiting to be given, per endpoint: a test that scripted more than was asked has a hole."""
         with self._lock:
-            counts = {name: sum(1 for one in waiting if one.times is not None) for name, waiting in self._answers.items()}
+            counts = {
+                name: sum(1 for one in waiting if one.times is not None) for name, waiting in self._answers.items()
+            }
             return {name: count for name, count in counts.items() if count}

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import ssl
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 import h11
@@ -169,7 +169,7 @@ class _Conversation:
         return b"".join(parts)
 
     def next_request(self) -> bool:
-        """The answer went out by hand, so the parser starts anew with what came early. False: the client wants no more."""
+        """The answer went out by hand, so the parser starts anew. False: the client wants no more."""
         if self._parser.their_state is not h11.DONE:
             return False
         early = self._parser.trailing_data[0] + self._early

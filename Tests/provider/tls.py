@@ -70,9 +70,7 @@ class CertificateAuthority:
             .not_valid_before(now - datetime.timedelta(hours=2))
             .not_valid_after(now + lifetime)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
 
     @staticmethod
@@ -85,7 +83,13 @@ class CertificateAuthority:
     @staticmethod
     def _usage(*, sign: bool) -> x509.KeyUsage:
         return x509.KeyUsage(
-            digital_signature=not sign, key_cert_sign=sign, crl_sign=sign, content_commitment=False,
-            key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False,
+            digital_signature=not sign,
+            key_cert_sign=sign,
+            crl_sign=sign,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            encipher_only=False,
             decipher_only=False,
         )

@@ -14,9 +14,6 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# libcurl and OpenSSL are the system's, with its security updates. No tag can say that; the README does.
-OLDEST_GLIBC = (2, 34)
-
 
 class LibraryHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -30,8 +27,11 @@ class LibraryHook(BuildHookInterface[Any]):
 
 
 def _platform(library: Path) -> str:
-    """The manylinux tag of the glibc that the library's symbols ask for."""
+    """The manylinux tag of the glibc that the library's symbols ask for.
+
+    libcurl and OpenSSL stay the system's, with its security updates. No tag can say that; the README does.
+    """
     versions = {(int(major), int(minor)) for major, minor in re.findall(rb"GLIBC_(\d+)\.(\d+)", library.read_bytes())}
-    major, minor = max(versions | {OLDEST_GLIBC})
+    major, minor = max(versions)
     machine = sysconfig.get_platform().partition("-")[2].replace("-", "_").replace(".", "_")
     return f"manylinux_{major}_{minor}_{machine}"

@@ -9,5 +9,6 @@
 #include "curl_shims.h"
 #include "jose_shims.h"
 #include "openssl_shims.h"
+#include "browser_shims.h"
 
 #endif

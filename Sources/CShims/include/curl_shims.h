@@ -22,6 +22,8 @@ CURLcode shim_curl_set_body(CURL *easy, const void *bytes, size_t count);
 CURLcode shim_curl_set_sink(CURL *easy, CURLoption option, curl_write_callback function);
 CURLcode shim_curl_set_prerequest(CURL *easy, curl_prereq_callback function);
 
+CURLMcode shim_curl_multi_set_long(CURLM *multi, CURLMoption option, long value);
+
 /* 0 when curl does not know. */
 long shim_curl_get_long(CURL *easy, CURLINFO info);
 /* NULL when curl does not know; lent until the handle's next use. */

@@ -23,4 +23,12 @@ struct PendingRequest: Codable, Equatable, Sendable {
     var issPromised: Bool
     /// The code was, or may have been, sent: never exchanged again.
     var spent = false
+
+    /// Milliseconds a login waits for its redirect.
+    static let lifetimeMillis: Int64 = 600_000
+
+    /// Whether its redirect may still come. A start in the future counts as old (behaviour §2, PendingRequestExpired).
+    func isWaiting(_ time: some TimeSource) -> Bool {
+        !spent && (0..<Self.lifetimeMillis).contains(startedAt.age(time))
+    }
 }

@@ -96,10 +96,7 @@ final class LoopbackConnection: Sendable {
             setDeadline(limits.answerMillis) { [self] in answer(.result(.pending)) }
             deliver(
                 RedirectDelivery(query: query) { [self] page in
-                    IOLoop.shared.perform { [self] in
-                        let isAwaited = state.withLock { $0.phase == .waiting }
-                        if isAwaited { answer(.result(page)) }
-                    }
+                    IOLoop.shared.perform { [self] in answer(.result(page)) }
                 })
         }
     }
@@ -128,6 +125,7 @@ final class LoopbackConnection: Sendable {
         }
     }
 
+    /// The first answer counts.
     private func answer(_ answer: ListenerAnswer, withBody: Bool = true) {
         let step: Step = state.withLock { state in
             guard state.phase == .readingHead || state.phase == .waiting else { return .wait }

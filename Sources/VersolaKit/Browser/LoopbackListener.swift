@@ -84,6 +84,8 @@ final class LoopbackListener: RedirectListener {
 
     /// The port is free again when this returns.
     func close() {
+        // In a forked child the sockets are the parent's, and to shut one down here would end its listening.
+        guard IOLoop.shared.isRunning else { return }
         let (sockets, watches, connections) = state.withLock { state in
             defer { state = State() }
             state.closing?.cancel()
@@ -112,7 +114,8 @@ final class LoopbackListener: RedirectListener {
 
     private func stopAccepting() {
         let (sockets, watches, undecided) = state.withLock { state in
-            defer { (state.sockets, state.watches) = ([], []) }
+            // The handler too: it may hold a delivery, which holds its connection, which holds the listener.
+            defer { (state.sockets, state.watches, state.handler) = ([], [], nil) }
             return (state.sockets, state.watches, state.connections.filter(\.isReadingHead))
         }
         for watch in watches { watch.cancel() }

@@ -43,14 +43,9 @@ struct LoopbackRequest: Equatable, Sendable {
     /// The index after the first empty line. A bare LF ends a line for no client we know (RFC 9112 §2.2 lets us refuse it):
     /// it is found malformed in ``parseHead(_:)``, and ends the head here lest such a client waits for its deadline.
     private static func endOfHead(_ bytes: [UInt8], from scanned: Int) -> Int? {
-        var lineStart = 0
-        let start = min(max(scanned - 2, 0), bytes.count)
-        // Where the line begins that `start` is in.
-        if let feed = bytes[..<start].lastIndex(of: lineFeed) { lineStart = feed + 1 }
-        for index in start..<bytes.count where bytes[index] == lineFeed {
-            let line = bytes[lineStart..<index]
-            if line.isEmpty || line.elementsEqual([carriageReturn]) { return index + 1 }
-            lineStart = index + 1
+        for index in bytes.indices.dropFirst(max(scanned, 1)) where bytes[index] == lineFeed {
+            let before = bytes[..<index]
+            if before.last == lineFeed || before.suffix(2) == [lineFeed, carriageReturn] { return index + 1 }
         }
         return nil
     }

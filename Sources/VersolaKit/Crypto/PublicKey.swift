@@ -3,7 +3,8 @@ import CShims
 
 /// A public key, parsed and checked once, then used from any thread.
 ///
-/// `@unchecked Sendable`: the `EVP_PKEY` is never changed after `init`, and OpenSSL allows concurrent verification with it.
+/// `@unchecked Sendable`: nothing is changed after `init`. The prepared contexts are only copied from, which reads them and
+/// counts references atomically, and OpenSSL allows concurrent verification with one key.
 final class PublicKey: @unchecked Sendable {
     enum Kind: Equatable, Sendable {
         case rsa, ed25519
@@ -26,11 +27,14 @@ final class PublicKey: @unchecked Sendable {
     }
 
     let kind: Kind
-    let pointer: OpaquePointer
+    /// Bytes of a signature as JOSE carries it.
+    let signatureLength: Int
+    /// For each algorithm of the key an `EVP_MD_CTX` ready to verify: preparing one costs more than ten copies of it.
+    private let contexts: [SignatureAlgorithm: OpaquePointer]
 
     /// Refuses a modulus under 2048 bits (RFC 7518 §3.3), and numbers no honest key has but that cost time: over 8192 bits,
     /// an exponent over 64 bits.
-    init?(modulus: [UInt8], exponent: [UInt8]) {
+    convenience init?(modulus: [UInt8], exponent: [UInt8]) {
         let modulus = modulus.drop { $0 == 0 }
         let exponent = exponent.drop { $0 == 0 }
         guard let top = modulus.first, let low = modulus.last, let odd = exponent.last else { return nil }
@@ -42,33 +46,71 @@ final class PublicKey: @unchecked Sendable {
                 OpenSSL.quietly { versola_rsa_public_key(n.baseAddress, n.count, e.baseAddress, e.count) }
             }
         }
-        guard let key else { return nil }
-        kind = .rsa
-        pointer = key
+        self.init(.rsa, signatureLength: modulus.count, consuming: key)
     }
 
     /// A coordinate whose leading zeros were stripped, against RFC 7518 §6.2.1.2, is padded. The point must be on the curve.
-    init?(curve: Curve, x: [UInt8], y: [UInt8]) {
+    convenience init?(curve: Curve, x: [UInt8], y: [UInt8]) {
         var point: [UInt8] = [4]
         for coordinate in [x, y] {
             guard !coordinate.isEmpty, coordinate.count <= curve.fieldLength else { return nil }
             point += [UInt8](repeating: 0, count: curve.fieldLength - coordinate.count) + coordinate
         }
         let key = OpenSSL.quietly { versola_ec_public_key(curve.rawValue, point, point.count) }
-        guard let key else { return nil }
-        kind = .ec(curve)
-        pointer = key
+        self.init(.ec(curve), signatureLength: 2 * curve.fieldLength, consuming: key)
     }
 
-    init?(ed25519 bytes: [UInt8]) {
+    convenience init?(ed25519 bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         let key = OpenSSL.quietly { EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, bytes, bytes.count) }
+        self.init(.ed25519, signatureLength: 64, consuming: key)
+    }
+
+    private init?(_ kind: Kind, signatureLength: Int, consuming key: OpaquePointer?) {
         guard let key else { return nil }
-        kind = .ed25519
-        pointer = key
+        // Every context holds a reference of its own.
+        defer { EVP_PKEY_free(key) }
+        self.kind = kind
+        self.signatureLength = signatureLength
+        var contexts: [SignatureAlgorithm: OpaquePointer] = [:]
+        for algorithm in SignatureAlgorithm.allCases where algorithm.keyKind == kind {
+            contexts[algorithm] = OpenSSL.quietly { Self.preparedContext(for: algorithm, key) }
+        }
+        self.contexts = contexts
     }
 
     deinit {
-        EVP_PKEY_free(pointer)
+        for context in contexts.values { EVP_MD_CTX_free(context) }
+    }
+
+    /// A context of the caller's own; `nil` when the key is not for `algorithm`.
+    func makeContext(for algorithm: SignatureAlgorithm) -> OpaquePointer? {
+        guard let prepared = contexts[algorithm], let copy = EVP_MD_CTX_new() else { return nil }
+        // Without this the object, and `prepared` with it, might go right after the look-up above.
+        let copied = withExtendedLifetime(self) { EVP_MD_CTX_copy_ex(copy, prepared) }
+        guard copied == 1 else {
+            EVP_MD_CTX_free(copy)
+            return nil
+        }
+        return copy
+    }
+
+    private static func preparedContext(for algorithm: SignatureAlgorithm, _ key: OpaquePointer) -> OpaquePointer? {
+        guard let context = EVP_MD_CTX_new() else { return nil }
+        // Ed25519 hashes by itself and takes no digest (RFC 8032 §5.1).
+        let digest = algorithm.scheme == .ed25519 ? nil : algorithm.hash.implementation
+        var parameters: OpaquePointer?
+        var ready = EVP_DigestVerifyInit(context, &parameters, digest, nil, key) == 1
+        if algorithm.scheme == .rsaPSS {
+            // RFC 7518 §3.5: MGF1 with the same hash (OpenSSL's default), the salt as long as the hash.
+            ready =
+                ready && EVP_PKEY_CTX_set_rsa_padding(parameters, RSA_PKCS1_PSS_PADDING) == 1
+                && EVP_PKEY_CTX_set_rsa_pss_saltlen(parameters, RSA_PSS_SALTLEN_DIGEST) == 1
+        }
+        guard ready else {
+            EVP_MD_CTX_free(context)
+            return nil
+        }
+        return context
     }
 }

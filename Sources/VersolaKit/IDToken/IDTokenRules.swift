@@ -24,54 +24,45 @@ struct IDTokenRules {
             throw .rejected("The ID token's payload is not UTF-8.")
         }
         let claims = try IDTokenClaims(json: json)
-        let issuer = try checkedIssuer(claims)
-        let audience = try checkedAudience(claims)
+        // OpenID Connect Core §3.1.3.7, 2.
+        guard claims.issuer.hasSameBytes(as: issuer) else {
+            throw .rejected("The ID token's iss is not the discovered issuer.")
+        }
+        try checkAudience(claims)
         try checkTimes(claims)
         try checkHash(claims.accessTokenHash, of: accessToken, named: "at_hash", by: jws.header.algorithm)
         if let code {
             try checkHash(claims.codeHash, of: code, named: "c_hash", by: jws.header.algorithm)
         }
         // OpenID Connect Core §2: at most 255 characters, ASCII.
-        guard let subject = claims.subject, (1...255).contains(subject.utf8.count) else {
-            throw .rejected("The ID token's sub is missing, empty or longer than 255 bytes.")
+        guard (1...255).contains(claims.subject.utf8.count) else {
+            throw .rejected("The ID token's sub is empty or longer than 255 bytes.")
         }
         let login = LoginClaims(
-            issuer: issuer, subject: subject, audience: audience, authorizedParty: claims.authorizedParty,
-            nonce: claims.nonce, authTime: claims.authTime?.wholeSeconds)
+            issuer: claims.issuer, subject: claims.subject, audience: claims.audience,
+            authorizedParty: claims.authorizedParty,
+            nonce: claims.nonce, authTime: claims.authTime.flatMap { Int64(exactly: $0.rounded(.down)) })
         return Judged(
             claims: claims,
-            verified: VerifiedIDToken(login: login, claimsJSON: json, acr: claims.contextClass?.value))
-    }
-
-    /// OpenID Connect Core §3.1.3.7, 2.
-    private func checkedIssuer(_ claims: IDTokenClaims) throws(IDTokenRejection) -> String {
-        guard let claimed = claims.issuer, claimed.hasSameBytes(as: issuer) else {
-            throw .rejected("The ID token's iss is missing or not the discovered issuer.")
-        }
-        return claimed
+            verified: VerifiedIDToken(login: login, claimsJSON: json, acr: claims.contextClass))
     }
 
     /// OpenID Connect Core §3.1.3.7, 3 to 5.
-    private func checkedAudience(_ claims: IDTokenClaims) throws(IDTokenRejection) -> [String] {
-        guard let audience = claims.audience?.members, audience.contains(where: { $0.hasSameBytes(as: clientID) })
-        else {
-            throw .rejected("The ID token's aud is missing or does not contain the client_id.")
+    private func checkAudience(_ claims: IDTokenClaims) throws(IDTokenRejection) {
+        guard claims.audience.contains(where: { $0.hasSameBytes(as: clientID) }) else {
+            throw .rejected("The ID token's aud does not contain the client_id.")
         }
         if let party = claims.authorizedParty {
             guard party.hasSameBytes(as: clientID) else { throw .rejected("The ID token's azp is not the client_id.") }
-        } else if audience.contains(where: { !$0.hasSameBytes(as: clientID) }) {
+        } else if claims.audience.contains(where: { !$0.hasSameBytes(as: clientID) }) {
             throw .rejected("The ID token has several audiences and no azp.")
         }
-        return audience
     }
 
     /// OpenID Connect Core §3.1.3.7, 9 and 10; how old `iat` is does not matter, `exp` is the limit.
     private func checkTimes(_ claims: IDTokenClaims) throws(IDTokenRejection) {
-        guard let expiresAt = claims.expiresAt, let issuedAt = claims.issuedAt else {
-            throw .rejected("The ID token lacks exp or iat.")
-        }
-        guard expiresAt.seconds > now - clockSkew else { throw .rejected("The ID token's exp is past.") }
-        guard issuedAt.seconds <= now + clockSkew else { throw .rejected("The ID token's iat is in the future.") }
+        guard claims.expiresAt > now - clockSkew else { throw .rejected("The ID token's exp is past.") }
+        guard claims.issuedAt <= now + clockSkew else { throw .rejected("The ID token's iat is in the future.") }
     }
 
     /// OpenID Connect Core §3.1.3.6 and §3.3.2.11: the left half of the hash of the value's ASCII bytes.

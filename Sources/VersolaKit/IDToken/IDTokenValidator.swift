@@ -19,7 +19,7 @@ enum IDTokenValidator {
                     throw .rejected("The ID token has no auth_time, which max_age demands.")
                 }
                 let earliest = Double(expectations.loginStartedAt) - Double(maxAge) - rules.clockSkew
-                guard authTime.seconds >= earliest else {
+                guard authTime >= earliest else {
                     throw .rejected("The ID token's auth_time is longer ago than max_age allows.")
                 }
             }

@@ -18,10 +18,11 @@ struct JWS: Sendable {
         guard token.utf8.count <= Self.longestToken else { throw .rejected("The token is too long.") }
         let bytes = Array(token.utf8)
         let dot = UInt8(ascii: ".")
-        guard let first = bytes.firstIndex(of: dot), let second = bytes[(first + 1)...].firstIndex(of: dot),
-            !bytes[(second + 1)...].contains(dot)
-        else { throw .rejected("The token does not consist of three parts (RFC 7515 §7.1).") }
+        guard let first = bytes.firstIndex(of: dot), let second = bytes[(first + 1)...].firstIndex(of: dot) else {
+            throw .rejected("The token does not consist of three parts (RFC 7515 §7.1).")
+        }
         guard first <= Self.longestHeader else { throw .rejected("The token's header is too long.") }
+        // A fourth part fails here too: a dot is not base64url.
         guard let header = Base64URL.decode(bytes[..<first]),
             let payload = Base64URL.decode(bytes[(first + 1)..<second]),
             let signature = Base64URL.decode(bytes[(second + 1)...])

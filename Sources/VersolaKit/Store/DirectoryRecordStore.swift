@@ -7,7 +7,7 @@ final class DirectoryRecordStore: RecordStore {
     /// No record of ours comes near: the provider's answers are limited to 1 MiB. What is longer is read cut off.
     private static let recordLimit = 8 << 20
 
-    private struct State {
+    private struct State: Sendable {
         var directory: Descriptor?
         var watch: DirectoryWatch?
         var isClosed = false
@@ -156,7 +156,12 @@ final class DirectoryRecordStore: RecordStore {
     }
 
     func close() {
-        state.withLock { $0 = State(isClosed: true) }
+        // Let go of outside the lock: ending the watch calls others.
+        let open = state.withLock { state in
+            defer { state = State(isClosed: true) }
+            return state
+        }
+        withExtendedLifetime(open) {}
     }
 
     private static func newTemporary() throws(OAuthError) -> StoreEntry {

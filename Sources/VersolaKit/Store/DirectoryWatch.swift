@@ -3,7 +3,7 @@ import Glibc
 
 /// Tells when another process changed a store's directory, by inotify.
 ///
-/// Our own changes are told as well; any number of changes between two wake-ups is one call. Without inotify (the user's
+/// An entry replaced or erased counts, our own changes too, not the opening of a lock file or the start of a write; any number of changes between two wake-ups is one call. Without inotify (the user's
 /// limit is reached) nothing is told.
 final class DirectoryWatch: Sendable {
     private let inotify: Descriptor
@@ -31,33 +31,16 @@ final class DirectoryWatch: Sendable {
         )
     }
 
-    /// Reads everything there is; whether any of it concerns others: a record replaced or erased, or events lost.
+    /// Reads everything there is; whether there was anything. Which entry it was does not matter: whoever is told reads
+    /// the store again, and an overflow names none.
     private static func drain(_ inotify: Descriptor) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 4_096)
-        var concerns = false
+        var isAny = false
         while true {
             let count = read(inotify.raw, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return concerns }
-            concerns = concerns || buffer.prefix(count).withUnsafeBytes(anyConcerns)
+            guard count > 0 else { return isAny }
+            isAny = true
         }
-    }
-
-    private static func anyConcerns(_ events: UnsafeRawBufferPointer) -> Bool {
-        let headerSize = MemoryLayout<inotify_event>.size
-        var rest = events[...]
-        while rest.count >= headerSize {
-            let event = UnsafeRawBufferPointer(rebasing: rest).loadUnaligned(as: inotify_event.self)
-            guard let nameLength = Int(exactly: event.len), rest.count - headerSize >= nameLength else { return true }
-            let name = rest.dropFirst(headerSize).prefix(nameLength).prefix { $0 != 0 }
-            switch StoreEntry(name: String(decoding: name, as: UTF8.self)) {
-            case .grant, .counters, .pending, .redirect: return true
-            case .writeLock, .refreshLock, .refreshNote, .refreshReservation, .owner, .reservation, .temporary: break
-            // No name of ours: the directory itself, or a queue that overflowed.
-            case nil: if nameLength == 0 { return true }
-            }
-            rest = rest.dropFirst(headerSize + nameLength)
-        }
-        return false
     }
 }

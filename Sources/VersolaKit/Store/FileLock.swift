@@ -41,9 +41,9 @@ enum FileLock {
         }
     }
 
-    private enum Verdict { case had, taken, erased }
+    enum Verdict { case had, taken, erased }
 
-    private static func tryLock(_ file: Int32) throws(SystemFailure) -> Verdict {
+    static func tryLock(_ file: Int32) throws(SystemFailure) -> Verdict {
         do throws(SystemFailure) {
             try SystemFailure.check("flock") { flock(file, LOCK_EX | LOCK_NB) }
         } catch {

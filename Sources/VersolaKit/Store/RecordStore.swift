@@ -17,7 +17,7 @@ protocol RecordStore: Sendable {
     func reserve(_ byteCount: Int, as entry: StoreEntry) throws(OAuthError)
     /// The lock, or `nil` when another holds it and did not let go in `milliseconds`.
     func lock(_ entry: StoreEntry, waitMillis milliseconds: Int64) throws(OAuthError) -> HeldLock?
-    /// Calls `changed` on the I/O thread after entries that concern other processes have changed. One watch per store.
+    /// Calls `changed` on the I/O thread after entries were replaced or erased. One watch per store.
     func watch(_ changed: @escaping @Sendable () -> Void)
     func close()
 }

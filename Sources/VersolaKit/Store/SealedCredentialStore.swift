@@ -37,7 +37,8 @@ final class SealedCredentialStore: CredentialStore {
     func restore() throws(OAuthError) -> Restored {
         guard let lock = try records.lock(.writeLock, waitMillis: waits.millis) else {
             // Somebody is stuck. A grant can be read all the same; tidying is left to the next start.
-            return Restored(grant: try grant(), pending: nil)
+            let grant = try grant()
+            return Restored(grant: grant?.isUsable(time) == true ? grant : nil, pending: nil)
         }
         defer { lock.release() }
         let entries = try records.entries()
@@ -85,7 +86,7 @@ final class SealedCredentialStore: CredentialStore {
         try withWriteLock { _ throws(OAuthError) in
             let counters = try counters()
             guard counters.epoch == epoch, try records.read(.pending(id)) != nil else {
-                try eraseRequest(id)
+                try? eraseRequest(id)
                 return .superseded
             }
             var stored: Int64 = 0
@@ -141,6 +142,10 @@ final class SealedCredentialStore: CredentialStore {
     // MARK: Pending requests
 
     func savePending(_ request: PendingRequest) throws(OAuthError) {
+        // What is stored under another name would not be found again.
+        guard StoreEntry(name: StoreEntry.pending(request.id).name) != nil else {
+            throw .storeUnavailable("the request's id is not hexadecimal")
+        }
         try withWriteLock { _ throws(OAuthError) in
             guard let owner = try claim(request.id) else { throw .storeUnavailable("the request is stored already") }
             do throws(OAuthError) {
@@ -349,16 +354,6 @@ final class SealedCredentialStore: CredentialStore {
             StoreCounters.plausible.contains(counters.epoch), StoreCounters.plausible.contains(counters.generation)
         else { return StoreCounters() }
         return counters
-    }
-}
-
-extension PendingRequest {
-    /// Milliseconds a login waits for its redirect.
-    static let lifetimeMillis: Int64 = 600_000
-
-    /// Whether its redirect may still come. A start in the future counts as old (behaviour §2, PendingRequestExpired).
-    func isWaiting(_ time: some TimeSource) -> Bool {
-        !spent && (0..<Self.lifetimeMillis).contains(startedAt.age(time))
     }
 }
 

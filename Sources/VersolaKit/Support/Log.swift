@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much a log line matters.
-public enum LogLevel: Int, Comparable, Sendable, CaseIterable {
-    case error = 1
-    case warning, info, debug
-
-    public static func < (a: LogLevel, b: LogLevel) -> Bool { a.rawValue < b.rawValue }
-}
-
 /// Where log lines go: never a token, code, verifier, key, claim or a URL's query in one.
 struct Log: Sendable {
     /// The most talkative level that is passed on; `nil` = nothing is.

@@ -36,7 +36,8 @@ enum StrictJSON {
 
     /// Whether the outermost object names no member twice; `bytes` are known to be well-formed JSON.
     private static func hasDistinctMembers(_ bytes: [UInt8]) -> Bool {
-        var names: Set<String> = []
+        // Room for the members of most tokens: a set that grows hashes everything again.
+        var names = Set<String>(minimumCapacity: 32)
         var depth = 0
         var expectsName = false
         var index = 0

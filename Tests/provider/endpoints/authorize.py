@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The authorization endpoint: the person has signed in long ago and always agrees, unless the redirect says otherwise."""
+"""The authorization endpoint: the person has signed in long ago and always agrees, unless told otherwise."""
 
 from __future__ import annotations
 
@@ -33,9 +33,14 @@ def authorize(exchange: Exchange) -> Response:
             answer["error_description"] = [provider.redirect.error_description]
     else:
         grant = Authorization(
-            client_id=client.client_id, redirect_uri=redirect_uri, scope=parameters["scope"],
-            subject=provider.subject, code_challenge=parameters["code_challenge"], nonce=parameters.get("nonce"),
-            auth_time=int(time.time()), parameters=parameters,
+            client_id=client.client_id,
+            redirect_uri=redirect_uri,
+            scope=parameters["scope"],
+            subject=provider.subject,
+            code_challenge=parameters["code_challenge"],
+            nonce=parameters.get("nonce"),
+            auth_time=int(time.time()),
+            parameters=parameters,
         )
         answer = {"code": [provider.grants.issue_code(grant)]}
     if "state" in parameters:

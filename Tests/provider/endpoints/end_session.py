@@ -23,4 +23,6 @@ def end_session(exchange: Exchange) -> Response:
     answer.update(exchange.provider.logout_redirect.parameters)
     added = urlencode([(name, value) for name, values in answer.items() for value in values])
     parts = urlsplit(target)
-    return Response.redirect(urlunsplit(parts._replace(query="&".join(piece for piece in (parts.query, added) if piece))))
+    return Response.redirect(
+        urlunsplit(parts._replace(query="&".join(piece for piece in (parts.query, added) if piece)))
+    )

@@ -8,6 +8,7 @@ from ..bearer import bearer_grant, challenge
 from ..exchange import Exchange
 from ..grants import Refused
 
+
 def userinfo(exchange: Exchange) -> Response:
     try:
         grant = bearer_grant(exchange)

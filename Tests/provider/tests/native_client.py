@@ -29,8 +29,15 @@ class NativeClient:
     def authorization_url(self, **changes: str | None) -> str:
         challenge = base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
         parameters: dict[str, str | None] = {
-            "response_type": "code", "client_id": "native-app", "redirect_uri": REDIRECT_URI, "scope": "openid email",
-            "state": "s", "nonce": "n", "code_challenge": challenge, "code_challenge_method": "S256", **changes,
+            "response_type": "code",
+            "client_id": "native-app",
+            "redirect_uri": REDIRECT_URI,
+            "scope": "openid email",
+            "state": "s",
+            "nonce": "n",
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+            **changes,
         }
         kept = {name: value for name, value in parameters.items() if value is not None}
         return self.provider.url("authorize") + "?" + urlencode(kept)
@@ -43,10 +50,15 @@ class NativeClient:
         return self.session.post(self.provider.url("token"), data={"client_id": "native-app", **form}, timeout=10)
 
     def exchange(self, code: str | None = None, **changes: str) -> requests.Response:
-        return self.token(**{
-            "grant_type": "authorization_code", "code": code or self.authorize()["code"][0],
-            "redirect_uri": REDIRECT_URI, "code_verifier": self.verifier, **changes,
-        })
+        return self.token(
+            **{
+                "grant_type": "authorization_code",
+                "code": code or self.authorize()["code"][0],
+                "redirect_uri": REDIRECT_URI,
+                "code_verifier": self.verifier,
+                **changes,
+            }
+        )
 
     def refresh(self, refresh_token: str) -> requests.Response:
         return self.token(grant_type="refresh_token", refresh_token=refresh_token)

@@ -24,11 +24,18 @@ def claims_of(provider: Provider, id_token: str, alg: str = "RS256") -> dict[str
 def test_a_whole_login(provider: Provider, client: NativeClient) -> None:
     tokens = client.sign_in()
     claims = claims_of(provider, tokens["id_token"])
-    assert (claims["iss"], claims["sub"], claims["aud"], claims["nonce"]) == (provider.issuer, "alice", "native-app", "n")
+    assert (claims["iss"], claims["sub"], claims["aud"], claims["nonce"]) == (
+        provider.issuer,
+        "alice",
+        "native-app",
+        "n",
+    )
     half = hashlib.sha256(tokens["access_token"].encode()).digest()[:16]
     assert claims["at_hash"] == base64.urlsafe_b64encode(half).rstrip(b"=").decode()
     assert client.bearer("userinfo", tokens["access_token"]).json() == {
-        "sub": "alice", "email": "alice@example.test", "email_verified": True
+        "sub": "alice",
+        "email": "alice@example.test",
+        "email_verified": True,
     }
     assert client.bearer("api", tokens["access_token"]).json()["hello"] == "alice"
 
@@ -73,6 +80,12 @@ def test_redirect_uris_match_but_for_the_loopback_port(client: NativeClient, uri
     page = walk(client.authorization_url(redirect_uri=uri), stop_at=uri)
     assert (page.status is None) == accepted
     assert accepted or page.status == 400
+
+
+def test_only_http_has_a_port_of_its_choice(provider: Provider, client: NativeClient) -> None:
+    provider.clients["native-app"] = Client("native-app", ("https://127.0.0.1/callback",), ())
+    uri = "https://127.0.0.1:5/callback"
+    assert walk(client.authorization_url(redirect_uri=uri), stop_at=uri).status == 400
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ from .native_client import NativeClient
 def parts(token: str) -> tuple[dict[str, Any], dict[str, Any], str]:
     head, body, signature = token.split(".")
     return (
-        json.loads(base64.urlsafe_b64decode(head + "==")), json.loads(base64.urlsafe_b64decode(body + "==")), signature
+        json.loads(base64.urlsafe_b64decode(head + "==")),
+        json.loads(base64.urlsafe_b64decode(body + "==")),
+        signature,
     )
 
 

@@ -53,7 +53,11 @@ def test_the_journal_keeps_order_spelling_and_connections(provider: Provider) ->
     seen = provider.requests("token")
     assert [(one.connection, one.place) for one in seen] == [(0, 0), (0, 1), (1, 0)]
     assert seen[0].headers == (
-        ("Host", "x"), ("x-Odd", "1"), ("X-Twice", "a"), ("X-Twice", "b"), ("Content-Length", "3")
+        ("Host", "x"),
+        ("x-Odd", "1"),
+        ("X-Twice", "a"),
+        ("X-Twice", "b"),
+        ("Content-Length", "3"),
     )
     assert (seen[0].method, seen[0].target, seen[0].body) == ("POST", "/token", b"a=1")
     assert [one.sequence for one in seen] == [0, 1, 2]
@@ -77,12 +81,15 @@ def test_a_scripted_answer_leaves_the_token_unspent_unless_told(provider: Provid
     token = client.sign_in()["refresh_token"]
     provider.script("token", Answer(status=503))
     assert client.refresh(token).status_code == 503
+    provider.script("token", Answer(cut=Cut.AFTER_READING, process=False))
+    with pytest.raises(requests.ConnectionError):
+        client.refresh(token)
     provider.script("token", Answer(status=503, process=True))
     answer = client.refresh(token)
     assert answer.status_code == 503 and answer.content == b""
     assert client.refresh(token).json()["error"] == "invalid_grant"
     assert [one.kind for one in provider.reuses] == ["refresh_token"]
-    assert [len(one.sequences) for one in provider.resent()] == [3]
+    assert [len(one.sequences) for one in provider.resent()] == [4]
 
 
 def test_headers_can_be_repeated_replaced_and_removed(provider: Provider) -> None:
@@ -104,7 +111,9 @@ def test_bodies_raw_bytes_redirects_and_edits(provider: Provider) -> None:
     assert requests.get(provider.url("jwks"), timeout=10).json() == {"a": None}
     moved = requests.get(provider.url("jwks"), timeout=10, allow_redirects=False)
     assert (moved.status_code, moved.headers["Location"]) == (302, "http://127.0.0.1:1/")
-    provider.script("jwks", Answer(edit=lambda own: own.with_headers({"X-Keys": str(len(json.loads(own.body)["keys"]))})))
+    provider.script(
+        "jwks", Answer(edit=lambda own: own.with_headers({"X-Keys": str(len(json.loads(own.body)["keys"]))}))
+    )
     assert requests.get(provider.url("jwks"), timeout=10).headers["X-Keys"] == "1"
 
 

@@ -159,6 +159,24 @@ def test_a_redirect_that_the_program_received(settings: Settings) -> None:
         assert not client.handle_redirect("com.example.app:/callback?code=1&state=2")
 
 
+def test_refresh_brings_another_token(settings: Settings, provider: Provider) -> None:
+    with versola.OAuthClient(**settings, scopes="offline_access") as client:
+        client.login()
+        first = client.access_token().value
+        second = client.refresh().value
+        assert first != second == client.access_token().value
+        assert client.access_token(force=True).value != second
+        assert client.access_token(min_valid=1000).value != second
+    assert len(provider.requests("token")) == 4
+
+
+def test_user_info_is_what_the_provider_says_now(settings: Settings, provider: Provider) -> None:
+    provider.tell("settings", userinfo={"set": {"nickname": "Ally"}})
+    with versola.OAuthClient(**settings) as client:
+        client.login()
+        assert (client.user_info()["sub"], client.user_info()["nickname"]) == ("alice", "Ally")
+
+
 # --- Errors -----------------------------------------------------------------------------------------------------------
 
 
@@ -328,15 +346,37 @@ def test_a_call_from_a_signal_handler_into_a_waiting_call_is_refused(settings: S
         assert len(refused) == 1
 
 
+def test_close_from_a_signal_handler_ends_the_call_it_interrupts(settings: Settings) -> None:
+    client = versola.OAuthClient(**{**settings, "browser": None})
+    previous = signal.signal(signal.SIGALRM, lambda number, frame: client.close())
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(versola.RecoverableError) as caught:
+            client.login()
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    assert caught.value.cause is versola.RecoverableCause.SYSTEM_CANCELLED
+
+
 # --- The program's own functions --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fails", [lambda url: False, lambda url: 1 / 0])
-def test_a_browser_function_that_fails_leaves_the_login_waiting(settings: Settings, fails: Any) -> None:
-    with versola.OAuthClient(**{**settings, "browser": fails}) as client:
+@pytest.mark.parametrize(
+    ("browser", "warnings"),
+    [(lambda url: True, 0), (lambda url: None, 0), (lambda url: False, 1), (lambda url: 1 / 0, 2)],
+)
+def test_a_browser_function_that_fails_leaves_the_login_waiting(
+    settings: Settings, caplog: Any, browser: Any, warnings: int
+) -> None:
+    with versola.OAuthClient(**{**settings, "browser": browser}) as client:
         login = Started(client.login)
-        walk(await_login(client))
+        url = await_login(client)
+        while any(thread.name == "versola-browser" for thread in threading.enumerate()):
+            time.sleep(0.01)
+        walk(url)
         assert login.join().result.subject == "alice"
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * warnings
+    assert url not in caplog.text
 
 
 def test_reopen_browser_calls_the_function_again(settings: Settings) -> None:

@@ -52,9 +52,16 @@ class FakeLibrary:
     """The getters of one error."""
 
     def __init__(
-        self, server: Optional[_native.ServerFailure] = None, network: Optional[_native.NetworkFailure] = None
+        self,
+        server: Optional[_native.ServerFailure] = None,
+        network: Optional[_native.NetworkFailure] = None,
+        challenge: Optional[_native.StepUpChallenge] = None,
     ) -> None:
-        self._server, self._network = server, network
+        self._server, self._network, self._challenge = server, network, challenge
+
+    def versola_error_step_up_challenge(self, error: object) -> Any:
+        kind = ctypes.POINTER(_native.StepUpChallenge)
+        return kind(self._challenge) if self._challenge is not None else kind()
 
     def versola_error_detail(self, error: object) -> bytes:
         return b"not \xff UTF-8"
@@ -72,6 +79,13 @@ class FakeLibrary:
     def versola_error_network_failure(self, error: object) -> Any:
         kind = ctypes.POINTER(_native.NetworkFailure)
         return kind(self._network) if self._network is not None else kind()
+
+
+def test_a_step_up_challenge_has_what_the_resource_asked_for() -> None:
+    challenge = _native.StepUpChallenge(32, 0, b"gold", 300, None)
+    error = _library.lent_error(FakeLibrary(challenge=challenge), 301, 1)
+    assert isinstance(error, versola.StepUpError)
+    assert (error.acr_values, error.max_age, error.scope) == ("gold", datetime.timedelta(minutes=5), None)
 
 
 def recoverable(code: int, library: FakeLibrary) -> versola.RecoverableError:

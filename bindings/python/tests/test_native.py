@@ -12,6 +12,7 @@ import versola
 from versola import _native
 
 SCALARS = {
+    "const char *": ctypes.c_char_p,
     "int32_t": ctypes.c_int32,
     "uint32_t": ctypes.c_uint32,
     "int64_t": ctypes.c_int64,
@@ -19,7 +20,11 @@ SCALARS = {
     "size_t": ctypes.c_size_t,
     "bool": ctypes.c_bool,
 }
-VIEWS = {"versola_server_failure": _native.ServerFailure, "versola_network_failure": _native.NetworkFailure}
+VIEWS = {
+    "versola_server_failure": _native.ServerFailure,
+    "versola_network_failure": _native.NetworkFailure,
+    "versola_step_up_challenge": _native.StepUpChallenge,
+}
 ENUMS: Dict[str, List[Type[enum.Enum]]] = {
     "category": [_native.Category],
     "cause": [
@@ -29,6 +34,7 @@ ENUMS: Dict[str, List[Type[enum.Enum]]] = {
         versola.ConfigurationCause,
     ],
     "network_reason": [versola.NetworkReason],
+    "access_token_cache": [_native.AccessTokenCache],
     "browser": [_native.Browser],
     "log_level": [_native.LogLevel],
     "state": [versola.SessionState],
@@ -95,10 +101,13 @@ def test_the_views_have_the_members_of_the_header(header: str) -> None:
     for name, view in VIEWS.items():
         body = re.search(rf"typedef struct {name} \{{(.*?)\}} {name};", code_of(header), flags=re.S)
         assert body is not None
-        members = [(member, SCALARS[kind]) for kind, member in re.findall(r"(\w+) (\w+);", body[1])]
+        declarations = re.findall(r"(const char \*|\w+ )(?:VERSOLA_NULLABLE )?(\w+);", body[1])
+        members = [(member, SCALARS[kind.strip()]) for kind, member in declarations]
+        assert len(members) == body[1].count(";")
         assert list(view._fields_) == members
     assert ctypes.sizeof(_native.ServerFailure) == 32
     assert ctypes.sizeof(_native.NetworkFailure) == 8
+    assert ctypes.sizeof(_native.StepUpChallenge) == 32
 
 
 def test_the_abi_version_and_the_package_version_are_the_headers(header: str) -> None:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Iterator, List
 
 import pytest
 from conftest import SOURCES, Provider
@@ -24,14 +25,17 @@ def client(**settings):
         sys.argv[1], client_id="native-app", redirect_uri="http://127.0.0.1/callback", **settings
     )
 
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + chr(10)).encode())  # one write: lines of threads stay whole
+
 def tell(client):
     for change in client.session_states():
-        print(change.state.name, flush=True)
+        say(change.state.name)
 """
 
 
 @pytest.fixture
-def program(library: Any, provider: Provider, tmp_path: Path) -> Any:
+def program(library: Any, provider: Provider, tmp_path: Path) -> Iterator[Any]:
     """Starts a Python program that has the preamble, the issuer as argument and a home of its own."""
     environment: Dict[str, str] = {
         **os.environ,
@@ -40,11 +44,27 @@ def program(library: Any, provider: Provider, tmp_path: Path) -> Any:
         "XDG_STATE_HOME": str(tmp_path),
     }
 
+    started: "List[subprocess.Popen[str]]" = []
+
     def start(source: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-X", "dev", "-c", PREAMBLE + textwrap.dedent(source), provider.issuer]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
 
-    return start
+    yield start
+    for process in started:
+        # A test that failed may leave it, or a child of it, behind.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def finished(process: "subprocess.Popen[str]") -> "tuple[int, str, str]":
@@ -66,10 +86,10 @@ def test_ctrl_c_cancels_the_login_as_the_person(program: Any) -> None:
         try:
             c.login()
         except KeyboardInterrupt:
-            print(c.state.name, c.authorization_url)
+            say(c.state.name, c.authorization_url)
             # The pending request is erased: the next run does not wait for the browser.
             c.close()
-            print(client(store="auto").state.name)
+            say(client(store="auto").state.name)
             raise
         """
     )
@@ -97,10 +117,10 @@ def test_ctrl_c_in_the_polling_thread_leaves_the_others_served(program: Any) -> 
             try:
                 c.login(timeout=0.2)
             except versola.RecoverableError as error:
-                print(error.cause.name)
+                say(error.cause.name)
             c.close()
             observer.join(10)
-            print("alive" if observer.is_alive() else "ended")
+            say("alive" if observer.is_alive() else "ended")
         """
     )
     wait_for(process, "AUTHORIZING")
@@ -145,20 +165,19 @@ def test_a_forked_child_gets_an_error_from_every_call_and_the_parent_goes_on(pro
                     call()
                 except versola.ConfigurationError as error:
                     return error.cause.name == "INVALID_CONFIGURATION"
-            sys.stdout.flush()
             child = os.fork()
             if child == 0:
                 calls = [c.login, c.access_token, c.identity, c.logout, c.cancel_login, c.reopen_browser]
                 calls += [c.session_states, lambda: next(states), lambda: c.state, lambda: c.authorization_url]
                 calls += [lambda: c.handle_redirect("http://127.0.0.1/callback"), client]
-                print([refused(call) for call in calls])
+                say([refused(call) for call in calls])
                 c.close()
                 sys.exit(7)
-            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            say(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
             try:
                 c.login(timeout=0.2)
             except versola.RecoverableError as error:
-                print(error.cause.name)
+                say(error.cause.name)
             c.close()
             """
         )

@@ -58,11 +58,12 @@ extension TransportFailure {
         let general = String(cString: curl_easy_strerror(code))
         // A proxy's user name and password are before an @.
         let text = message.isEmpty || message.contains("@") ? general : message
-        let verdict = shim_curl_get_long(easy, CURLINFO_SSL_VERIFYRESULT)
         guard code == CURLE_PEER_FAILED_VERIFICATION else { return text }
-        guard verdict != Int(X509_V_OK) else { return "certificate for another host than \(host): \(text)" }
+        let verdict = shim_curl_get_long(easy, CURLINFO_SSL_VERIFYRESULT)
         let words = String(cString: shim_verify_result_text(verdict))
         switch Int32(truncatingIfNeeded: verdict) {
+        // The chain is good, or not yet judged: curl compares the host first.
+        case X509_V_OK, X509_V_ERR_UNSPECIFIED: return "certificate for another host than \(host): \(text)"
         case X509_V_ERR_CERT_HAS_EXPIRED: return "expired certificate of \(host): \(words)"
         case X509_V_ERR_CERT_NOT_YET_VALID: return "certificate of \(host) not valid yet: \(words)"
         default: return "untrusted certificate of \(host): \(words)"

@@ -18,7 +18,8 @@ final class CurlTransfer {
     /// The first option that curl would not take: the request is then not sent.
     private var refusal = CURLE_OK
     private var sendings = 0
-    private var fieldBytes = 0
+    private var headBytes = 0
+    private var headIsComplete = false
     private var responseBody: [UInt8] = []
     private var bodyIsOverLimit = false
 
@@ -150,8 +151,8 @@ extension CurlTransfer {
                 CurlTransfer.from(context)?.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
             })
         take(
-            shim_curl_set_sink(easy, CURLOPT_HEADERFUNCTION) { _, size, count, context in
-                CurlTransfer.from(context)?.takeField(size * count) ?? 0
+            shim_curl_set_sink(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+                CurlTransfer.from(context)?.takeLine(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
             })
         take(
             shim_curl_set_prerequest(easy) { context, _, _, _, _ in
@@ -173,11 +174,13 @@ extension CurlTransfer {
         return bytes.count
     }
 
-    /// Only counted: curl keeps the fields.
-    private func takeField(_ count: Int) -> Int {
-        guard count <= limit - fieldBytes else { return 0 }
-        fieldBytes += count
-        return count
+    /// A line of the head, only counted: curl keeps the fields. But curl takes a head that is cut off for a whole one.
+    private func takeLine(_ line: UnsafeRawBufferPointer) -> Int {
+        guard line.count <= limit - headBytes else { return 0 }
+        headBytes += line.count
+        if line.starts(with: "HTTP/".utf8) { headIsComplete = false }
+        if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) { headIsComplete = true }
+        return line.count
     }
 
     /// Curl resends on its own when a reused connection dies before an answer, and when a stream is refused: once is all
@@ -192,7 +195,8 @@ extension CurlTransfer {
 
 extension CurlTransfer {
     private func outcome(_ verdict: CURLcode) -> Result<HTTPResponse, TransportFailure> {
-        let verdict = isReady ? verdict : refusal
+        var verdict = isReady ? verdict : refusal
+        if verdict == CURLE_OK, !headIsComplete { verdict = CURLE_PARTIAL_FILE }
         if verdict == CURLE_OK { return .success(response(responseBody)) }
         // The provider answered, and not with what can be used: its status counts (behaviour §2, `Server`).
         if bodyIsOverLimit || verdict == CURLE_BAD_CONTENT_ENCODING {

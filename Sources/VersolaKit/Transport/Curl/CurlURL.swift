@@ -6,10 +6,10 @@ final class CurlURL: @unchecked Sendable {
     /// Written in `init` only, and read under a transfer by a copy of curl's own: this is what `@unchecked` stands for.
     let handle: OpaquePointer
 
-    /// Absolute http and https URLs of ASCII (RFC 3986 §2) with a host and exactly two slashes; curl alone would be
-    /// content with one or three.
+    /// Absolute http and https URLs of ASCII (RFC 3986 §2) with a host and exactly two slashes. Curl alone would take one or
+    /// three, and a backslash, where a browser sees another host.
     init?(_ url: String) {
-        guard url.utf8.allSatisfy({ (0x21...0x7e).contains($0) }),
+        guard url.utf8.allSatisfy({ (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\\") }),
             let scheme = URLParts.scheme(of: url), scheme == "https" || scheme == "http",
             case let rest = url.utf8.dropFirst(scheme.utf8.count + 1),
             rest.starts(with: "//".utf8), !rest.starts(with: "///".utf8),

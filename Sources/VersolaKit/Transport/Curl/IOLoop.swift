@@ -32,6 +32,8 @@ final class IOLoop: @unchecked Sendable {
     init() {
         multi = Self.curlIsReady ? curl_multi_init() : nil
         timer = shim_boot_timer_create()
+        // Idle connections kept; curl's own measure, four per transfer at work, would drop them whenever little is going on.
+        _ = shim_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 64)
         if multi != nil, timer >= 0 { isStarted = start() }
     }
 

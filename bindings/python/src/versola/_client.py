@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import json
 import logging
 import math
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, Tuple, Type, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Optional, Tuple, Type, Union, overload
 
 from ._configuration import OAuthConfiguration, native_config, native_login_options, native_token_options
 from ._delivery import Closed, Completion, Delivery, Told
-from ._errors import ReauthenticateCause, ReauthenticateError, RecoverableCause, RecoverableError
+from ._errors import ReauthenticateError, RecoverableCause, RecoverableError
 from ._library import ErrorOut, Handle, encoded, load, text
 from ._native import Cancel
-from ._values import Identity, LogoutResult, SessionState, SessionStateChange, Token, identity_from
+from ._values import Identity, LogoutResult, SessionState, SessionStateChange, Token, identity_text
 
 if TYPE_CHECKING:
     import os
@@ -58,7 +59,9 @@ class OAuthClient:
         redirect_uri: str,
         scopes: Union[str, Iterable[str]] = ...,
         session: str = ...,
+        post_logout_redirect_uri: Optional[str] = ...,
         store: Union[Literal["auto", "memory"], KeyFile] = ...,
+        access_token_cache: Literal["memory", "sealed"] = ...,
         endpoints: Optional[ProviderEndpoints] = ...,
         ca_file: Optional[Union[str, os.PathLike[str]]] = ...,
         proxy: Optional[str] = ...,
@@ -95,15 +98,14 @@ class OAuthClient:
         with native_login_options(self._library, options) as native:
             identity = self._run(self._library.versola_client_login, native, timeout=timeout).identity
         assert identity is not None
-        return identity
+        return identity.parsed()
 
     def sign_in(self, *, timeout: Optional[float] = None, **options: Unpack[LoginOptions]) -> Identity:
         """Who is signed in, at once when there is a session, else by ``login()`` with the same arguments."""
         try:
             return self.identity()
-        except ReauthenticateError as error:
-            if error.cause is not ReauthenticateCause.SESSION_EXPIRED:
-                raise
+        except ReauthenticateError:
+            pass
         return self.login(timeout=timeout, **options)
 
     def handle_redirect(self, url: str, *, timeout: Optional[float] = None) -> bool:
@@ -135,7 +137,10 @@ class OAuthClient:
             self._library.versola_string_release(url)
 
     def logout(self, *, timeout: Optional[float] = None) -> LogoutResult:
-        """Erases the session here, whatever the provider says, then revokes it at the provider."""
+        """Erases the session here, whatever the provider says, then revokes it at the provider.
+
+        With a ``post_logout_redirect_uri`` the provider's own session is then ended in the browser.
+        """
         completion = self._run(self._library.versola_client_logout, timeout=timeout)
         return LogoutResult(completion.token_revoked, completion.session_ended)
 
@@ -154,12 +159,25 @@ class OAuthClient:
         assert token is not None
         return token
 
+    def refresh(self, *, timeout: Optional[float] = None) -> Token:
+        """A new access token, whatever the old one's age; raises what stood in its way even if the old one lives."""
+        token = self._run(self._library.versola_client_refresh, timeout=timeout).token
+        assert token is not None
+        return token
+
+    def user_info(self, *, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """What the provider's UserInfo endpoint says now of the person who is signed in."""
+        claims = self._run(self._library.versola_client_user_info, timeout=timeout).user_info
+        assert claims is not None
+        parsed: Dict[str, Any] = json.loads(claims)
+        return parsed
+
     def identity(self) -> Identity:
         """Who is signed in: at once, offline too. Raises :class:`ReauthenticateError` when nobody is."""
         identity, error = ctypes.c_void_p(), ErrorOut(self._library)
         error.check(self._library.versola_client_identity(self._handle, ctypes.byref(identity), error))
         try:
-            return identity_from(self._library, identity.value or 0)
+            return identity_text(self._library, identity.value or 0).parsed()
         finally:
             self._library.versola_identity_release(identity)
 

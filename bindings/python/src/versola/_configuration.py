@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Mappi
 
 from ._errors import invalid
 from ._library import Handle, encoded, scaled
-from ._native import Browser, LogLevel
+from ._native import AccessTokenCache, Browser, LogLevel
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, TypedDict
@@ -54,6 +54,8 @@ class ProviderEndpoints:
     token_endpoint: str
     jwks_uri: str
     revocation_endpoint: Optional[str] = None
+    user_info_endpoint: Optional[str] = None
+    end_session_endpoint: Optional[str] = None
     iss_in_redirect: bool = False
     """Whether the provider puts ``iss`` into every redirect (RFC 9207)."""
 
@@ -71,12 +73,17 @@ class OAuthConfiguration:
     redirect_uri: Optional[str] = None
     """Loopback (``http://127.0.0.1/callback``; without a port any free one is taken), ``https://…`` or a private-use
     scheme (``com.example.app:/callback``); the latter two reach the program, which calls ``handle_redirect()``."""
+    post_logout_redirect_uri: Optional[str] = None
+    """Where the provider sends the browser after it has ended its own session; kinds as above. ``None``: ``logout()``
+    opens no browser."""
     scopes: Union[str, Iterable[str]] = ()
     """``openid`` is always added."""
     session: str = "default"
     """Accounts of one issuer and client live side by side under different names."""
     store: "Union[Literal['auto', 'memory'], KeyFile]" = "auto"
     """``"auto"``: the user's state directory; ``"memory"``: the session ends with the client; or a :class:`KeyFile`."""
+    access_token_cache: "Literal['memory', 'sealed']" = "memory"
+    """``"sealed"``: the access token is kept in the store too, for programs that run often and shortly."""
     endpoints: Optional[ProviderEndpoints] = None
     ca_file: Optional[Union[str, "os.PathLike[str]"]] = None
     """PEM file with certificates trusted beside the system's."""
@@ -100,6 +107,9 @@ def native_config(
     config = library.versola_config_new(encoded("issuer", settings.issuer), encoded("client_id", settings.client_id))
     try:
         library.versola_config_set_redirect_uri(config, encoded("redirect_uri", settings.redirect_uri))
+        if settings.post_logout_redirect_uri is not None:
+            uri = encoded("post_logout_redirect_uri", settings.post_logout_redirect_uri)
+            library.versola_config_set_post_logout_redirect_uri(config, uri)
         scope = _joined(settings.scopes)
         if scope:
             library.versola_config_set_scope(config, encoded("scopes", scope))
@@ -113,6 +123,7 @@ def native_config(
             library.versola_config_set_store_memory(config)
         elif settings.store != "auto":
             raise invalid('store must be "auto", "memory" or a KeyFile')
+        library.versola_config_set_access_token_cache(config, _access_token_cache(settings.access_token_cache))
         if settings.ca_file is not None:
             library.versola_config_set_ca_file(config, encoded("ca_file", os.fspath(settings.ca_file)))
         if settings.proxy is not None:
@@ -136,13 +147,22 @@ def _native_endpoints(library: Any, endpoints: ProviderEndpoints) -> Iterator[Op
     urls = [encoded(f"endpoints.{name}", getattr(endpoints, name)) for name in required]
     native = library.versola_endpoints_new(*urls)
     try:
-        if endpoints.revocation_endpoint is not None:
-            url = encoded("endpoints.revocation_endpoint", endpoints.revocation_endpoint)
-            library.versola_endpoints_set_revocation_endpoint(native, url)
+        for name in ("revocation_endpoint", "user_info_endpoint", "end_session_endpoint"):
+            url = encoded(f"endpoints.{name}", getattr(endpoints, name))
+            if url is not None:
+                getattr(library, f"versola_endpoints_set_{name}")(native, url)
         library.versola_endpoints_set_iss_in_redirect(native, endpoints.iss_in_redirect)
         yield native
     finally:
         library.versola_endpoints_release(native)
+
+
+def _access_token_cache(cache: object) -> AccessTokenCache:
+    if cache == "memory":
+        return AccessTokenCache.MEMORY
+    if cache == "sealed":
+        return AccessTokenCache.SEALED
+    raise invalid('access_token_cache must be "memory" or "sealed"')
 
 
 def _browser(browser: object) -> Browser:

@@ -24,7 +24,7 @@ from typing import Any, Callable, Deque, Dict, Optional, Set, Tuple, Union
 from ._errors import VersolaError, invalid
 from ._library import Handle, is_forked_child, lent_error, text
 from ._native import EventKind, LogLevel, OpenURLAnswer
-from ._values import Identity, SessionState, SessionStateChange, Token, identity_from, token_from
+from ._values import IdentityText, SessionState, SessionStateChange, Token, identity_text, token_from
 
 _PYTHON_LEVELS = {
     LogLevel.ERROR: logging.ERROR,
@@ -43,7 +43,9 @@ class Completion:
 
     error: Optional[VersolaError]
     token: Optional[Token]
-    identity: Optional[Identity]
+    identity: Optional[IdentityText]
+    user_info: Optional[bytes]
+    """JSON."""
     handled: bool
     token_revoked: bool
     session_ended: bool
@@ -138,8 +140,9 @@ class Delivery:
             raise
 
     def drain(self) -> None:
-        """Hands out what has come, unless another thread is at it."""
-        self.receive(Inbox(), timeout=0)
+        """Hands out what has come, unless somebody is at it: another thread, or the call that a handler interrupted."""
+        if threading.get_ident() not in self._waiting_threads:
+            self.receive(Inbox(), timeout=0)
 
     def _receive(self, inbox: Inbox, deadline: Optional[float]) -> Optional[Message]:
         try:
@@ -237,7 +240,8 @@ class Delivery:
         return Completion(
             error=lent_error(library, status, library.versola_event_error(event)) if status else None,
             token=token_from(library, token) if token else None,
-            identity=identity_from(library, identity) if identity else None,
+            identity=identity_text(library, identity) if identity else None,
+            user_info=library.versola_event_user_info(event),
             handled=library.versola_event_handled(event),
             token_revoked=library.versola_event_token_revoked(event),
             session_ended=library.versola_event_session_ended(event),

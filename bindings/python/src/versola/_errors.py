@@ -146,6 +146,12 @@ class StepUpError(VersolaError):
     """Ask for a stronger or fresher sign-in, then send the request again."""
 
     cause: Optional[StepUpCause]
+    acr_values: Optional[str] = None
+    """The levels of sign-in that would do, space-separated, ``None`` when the resource named none."""
+    max_age: Optional[datetime.timedelta] = None
+    """How long ago the person may have signed in, ``None`` when the resource named no limit."""
+    scope: Optional[str] = None
+    """The scope that the request needs, space-separated, ``None`` when the resource named none."""
 
 
 class ConfigurationError(VersolaError):

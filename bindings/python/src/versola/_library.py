@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from ._errors import NetworkReason, RecoverableError, VersolaError, error_for, invalid
+from ._errors import NetworkReason, RecoverableError, StepUpError, VersolaError, error_for, invalid
 from ._native import ABI_VERSION, FUNCTIONS
 
 SONAME = "libversola.so.1"
@@ -161,6 +161,13 @@ def lent_error(library: Any, status: int, error: Optional[int]) -> VersolaError:
                 result.reason = NetworkReason(network.contents.reason)
             except ValueError:
                 result.reason = None
+    elif isinstance(result, StepUpError):
+        challenge = library.versola_error_step_up_challenge(error)
+        if challenge:
+            view = challenge.contents
+            result.acr_values = text(view.acr_values)
+            result.max_age = milliseconds(view.max_age_s * 1000) if view.max_age_s >= 0 else None
+            result.scope = text(view.scope)
     return result
 
 

@@ -29,11 +29,28 @@ class NetworkFailure(Structure):
     _fields_ = [("struct_size", c_uint32), ("reason", c_int32)]
 
 
+class StepUpChallenge(Structure):
+    """versola_step_up_challenge."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("acr_values", c_char_p),
+        ("max_age_s", c_int64),
+        ("scope", c_char_p),
+    ]
+
+
 class Category(enum.IntEnum):
     RECOVERABLE = 1
     REAUTHENTICATE = 2
     STEP_UP = 3
     CONFIGURATION = 4
+
+
+class AccessTokenCache(enum.IntEnum):
+    MEMORY = 1
+    SEALED = 2
 
 
 class Browser(enum.IntEnum):
@@ -63,6 +80,8 @@ class Operation(enum.IntEnum):
     ACCESS_TOKEN = 2
     HANDLE_REDIRECT = 3
     LOGOUT = 4
+    REFRESH = 5
+    USER_INFO = 6
 
 
 class OpenURLAnswer(enum.IntEnum):
@@ -97,17 +116,20 @@ FUNCTIONS: Dict[str, Signature] = {
     "versola_error_description": (_text, (_handle,)),
     "versola_error_server_failure": (POINTER(ServerFailure), (_handle,)),
     "versola_error_network_failure": (POINTER(NetworkFailure), (_handle,)),
+    "versola_error_step_up_challenge": (POINTER(StepUpChallenge), (_handle,)),
     "versola_error_retain": (_handle, (_handle,)),
     "versola_error_release": (None, (_handle,)),
     "versola_config_new": (_handle, (_text, _text)),
     "versola_config_release": (None, (_handle,)),
     "versola_config_set_redirect_uri": (_status, (_handle, _text)),
+    "versola_config_set_post_logout_redirect_uri": (_status, (_handle, _text)),
     "versola_config_set_scope": (_status, (_handle, _text)),
     "versola_config_set_session": (_status, (_handle, _text)),
     "versola_config_set_endpoints": (_status, (_handle, _handle)),
     "versola_config_set_store_auto": (_status, (_handle,)),
     "versola_config_set_store_memory": (_status, (_handle,)),
     "versola_config_set_store_key_file": (_status, (_handle, _text)),
+    "versola_config_set_access_token_cache": (_status, (_handle, c_int32)),
     "versola_config_set_browser": (_status, (_handle, c_int32)),
     "versola_config_set_ca_file": (_status, (_handle, _text)),
     "versola_config_set_proxy": (_status, (_handle, _text)),
@@ -117,6 +139,8 @@ FUNCTIONS: Dict[str, Signature] = {
     "versola_config_set_queue": (_status, (_handle, _handle)),
     "versola_endpoints_new": (_handle, (_text, _text, _text, _text)),
     "versola_endpoints_set_revocation_endpoint": (_status, (_handle, _text)),
+    "versola_endpoints_set_user_info_endpoint": (_status, (_handle, _text)),
+    "versola_endpoints_set_end_session_endpoint": (_status, (_handle, _text)),
     "versola_endpoints_set_iss_in_redirect": (_status, (_handle, c_bool)),
     "versola_endpoints_release": (None, (_handle,)),
     "versola_login_options_new": (_handle, ()),
@@ -158,6 +182,8 @@ FUNCTIONS: Dict[str, Signature] = {
     "versola_client_cancel_login": (_status, (_handle, _out)),
     "versola_client_login_wait": (_status, (_handle, _handle, c_int64, _out, _out)),
     "versola_client_access_token_wait": (_status, (_handle, _handle, c_int64, _out, _out)),
+    "versola_client_refresh_wait": (_status, (_handle, c_int64, _out, _out)),
+    "versola_client_user_info_wait": (_status, (_handle, c_int64, _out, _out)),
     "versola_client_handle_redirect_wait": (_status, (_handle, _text, c_int64, POINTER(c_bool), _out)),
     "versola_client_logout_wait": (_status, (_handle, c_int64, POINTER(c_bool), POINTER(c_bool), _out)),
     "versola_queue_new": (_handle, ()),
@@ -173,6 +199,7 @@ FUNCTIONS: Dict[str, Signature] = {
     "versola_event_error": (_handle, (_handle,)),
     "versola_event_token": (_handle, (_handle,)),
     "versola_event_identity": (_handle, (_handle,)),
+    "versola_event_user_info": (_text, (_handle,)),
     "versola_event_handled": (c_bool, (_handle,)),
     "versola_event_token_revoked": (c_bool, (_handle,)),
     "versola_event_session_ended": (c_bool, (_handle,)),
@@ -186,6 +213,8 @@ FUNCTIONS: Dict[str, Signature] = {
     "versola_event_release": (None, (_handle,)),
     "versola_client_login": (_status, (_handle, _handle, c_uint64, _out)),
     "versola_client_access_token": (_status, (_handle, _handle, c_uint64, _out)),
+    "versola_client_refresh": (_status, (_handle, c_uint64, _out)),
+    "versola_client_user_info": (_status, (_handle, c_uint64, _out)),
     "versola_client_handle_redirect": (_status, (_handle, _text, c_uint64, _out)),
     "versola_client_logout": (_status, (_handle, c_uint64, _out)),
     "versola_client_cancel": (_status, (_handle, c_uint64, c_int32, _out)),

@@ -88,10 +88,21 @@ def token_from(library: Any, pointer: int) -> Token:
     )
 
 
-def identity_from(library: Any, pointer: int) -> Identity:
-    return Identity(
+@dataclass(frozen=True)
+class IdentityText:
+    """An identity whose claims are still JSON: to be parsed by the thread that asked, since parsing may raise."""
+
+    subject: str
+    claims: bytes = field(repr=False)
+
+    def parsed(self) -> Identity:
+        return Identity(self.subject, json.loads(self.claims))
+
+
+def identity_text(library: Any, pointer: int) -> IdentityText:
+    return IdentityText(
         subject=text(library.versola_identity_subject(pointer)) or "",
-        claims=json.loads(library.versola_identity_claims(pointer) or b"{}"),
+        claims=library.versola_identity_claims(pointer) or b"{}",
     )
 
 
