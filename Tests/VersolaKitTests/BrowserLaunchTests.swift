@@ -14,7 +14,8 @@ import Testing
         _ variables: [String: String], until last: @escaping (String) -> Bool
     ) async -> [(level: LogLevel, text: String)] {
         let (stream, log) = AsyncStream.makeStream(of: (level: LogLevel, text: String).self)
-        let browser = SystemBrowser(environment: BrowserEnvironment(variables: variables), log: Log(level: .debug) { log.yield(($0, $1)) })
+        let browser = SystemBrowser(
+            environment: BrowserEnvironment(variables: variables), log: Log(level: .debug) { log.yield(($0, $1)) })
         browser.open(url) { _ in }
         var lines: [(level: LogLevel, text: String)] = []
         for await line in stream {
