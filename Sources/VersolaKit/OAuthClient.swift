@@ -49,13 +49,13 @@ public final class OAuthClient: Sendable {
 
     /// Who is signed in: at once, also offline and after a restart.
     ///
-    /// - Throws: `reauthenticate(.sessionExpired)` when nobody is.
+    /// - Throws: `reauthenticate(.sessionExpired)` when nobody is; `recoverable(.unlockRequired)` when the key is locked.
     public func identity() throws(OAuthError) -> Identity {
         try checkOpen()
         let contents = session.contents
-        guard !contents.facts.loggingOut, let grant = contents.grant, let identity = Identity(grant) else {
-            throw .sessionExpired
-        }
+        guard contents.facts.hasGrant, !contents.facts.loggingOut else { throw .sessionExpired }
+        guard let grant = contents.grant else { throw .unlockRequired("the session's key is locked") }
+        guard let identity = Identity(grant) else { throw .sessionExpired }
         return identity
     }
 

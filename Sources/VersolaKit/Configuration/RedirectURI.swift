@@ -27,7 +27,7 @@ struct RedirectURI: Equatable, Sendable {
         self.text = text
         switch scheme {
         case "https", "http":
-            guard let url = URLParts(text) else { throw refused("it cannot be parsed") }
+            guard let url = Self.parts(of: text) else { throw refused("it cannot be parsed") }
             guard !url.hasUserInfo else { throw refused("it has a user name") }
             if scheme == "https" {
                 kind = .https
@@ -56,17 +56,27 @@ struct RedirectURI: Equatable, Sendable {
         case .privateUseScheme:
             return URLParts.split(url).base == URLParts.split(text).base
         case .https, .loopback:
-            guard let theirs = URLParts(url), let ours = URLParts(text), !theirs.hasUserInfo else { return false }
+            guard let theirs = URLParts(url), let ours = Self.parts(of: text), !theirs.hasUserInfo else { return false }
             let anyPort = if case .loopback(_, 0, _) = kind { true } else { false }
             return theirs.scheme == ours.scheme && theirs.host == ours.host && theirs.path == ours.path
                 && (anyPort || theirs.port == ours.port)
         }
     }
 
+    /// Curl refuses port 0, which stands for any free one here.
+    private static func parts(of text: String) -> URLParts? {
+        guard let port = portText(in: text), UInt16(port) == 0 else { return URLParts(text) }
+        return URLParts(String(text[..<text.index(before: port.startIndex)] + text[port.endIndex...]))
+    }
+
     /// The port as written after the host; curl's parser fills in the scheme's own.
     private static func explicitPort(in url: String) -> UInt16? {
+        portText(in: url).flatMap { UInt16($0) }
+    }
+
+    private static func portText(in url: String) -> Substring? {
         let authority = url.dropFirst("http://".count).prefix { $0 != "/" && $0 != "?" }
         guard let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]") else { return nil }
-        return UInt16(authority[authority.index(after: colon)...])
+        return authority[authority.index(after: colon)...]
     }
 }

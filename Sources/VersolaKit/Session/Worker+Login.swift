@@ -26,8 +26,12 @@ extension Worker {
 
         // From here to the open browser nothing is awaited: a login that fails before has changed nothing.
         let replaced = logins.values.filter { $0.phase != .settling }
-        let taken = replaced.lazy.compactMap(\.listener).first
-        let listener = if let taken { taken } else { try listen(for: configuration.redirectUri) }
+        // Also that of a login whose code is on its way: it has had its redirect. One restored under another configuration
+        // waits elsewhere.
+        let holder = logins.values.first {
+            $0.listener != nil && configuration.redirectUri.matches($0.request.redirectURI)
+        }
+        let listener = if let taken = holder?.listener { taken } else { try listen(for: configuration.redirectUri) }
         let request: PendingRequest
         do throws(OAuthError) {
             request = try authorization.pending(
@@ -35,10 +39,11 @@ extension Worker {
                 time: time)
             try store.savePending(request)
         } catch {
-            if taken == nil { listener?.close() }
+            if holder == nil { listener?.close() }
             throw error
         }
-        for login in replaced { detach(login, keepingListener: taken != nil, page: .replaced) }
+        if let holder { logins[holder.request.id]?.listener = nil }
+        for login in replaced { detach(login, keepingListener: login.listener === listener, page: .replaced) }
         session.update { contents in
             contents.facts.loginsWaiting -= replaced.count(where: \.isShown)
             contents.addWaiting(request)
@@ -97,10 +102,16 @@ extension Worker {
             switch report {
             case .opened: break
             case .failed: self?.log(.warning, "browser: none could be opened; the login waits for its redirect")
-            case .userClosed: self?.start { $0.cancel(id, .user, $0.logins[id]?.call) }
-            case .systemClosed: self?.start { $0.cancel(id, .system, $0.logins[id]?.call) }
+            case .userClosed: self?.start { $0.browserClosed(id, .user) }
+            case .systemClosed: self?.start { $0.browserClosed(id, .system) }
             }
         }
+    }
+
+    /// Nobody can come back from a closed browser. After the redirect it has done its part, and people close it.
+    private func browserClosed(_ id: String, _ reason: CancelReason) {
+        guard let login = logins[id], login.phase != .settling else { return }
+        cancel(id, reason, login.call)
     }
 
     func reopenBrowser() {

@@ -14,13 +14,18 @@ extension Worker {
     func received(_ delivery: RedirectDelivery, for id: String) async {
         let response = RedirectResponse(query: delivery.query)
         if let state = response.state, let page = past.page(for: state) { return delivery.answer(page) }
-        guard let login = logins[id] else { return delivery.answer(.alreadyUsed) }
-        guard let state = response.state, equalInConstantTime(state, login.request.state) else {
-            if login.phase == .waiting { fail(login, Self.stateMismatch) }
-            return delivery.answer(.failed)
+        // Not always the login that listens now: it may have taken over the listener of one whose code is on its way.
+        if let state = response.state, let login = login(with: state) {
+            login.outcome.whenSettled { delivery.answer(ResultPage($0)) }
+            return await settle(login.request.id, response)
         }
-        login.outcome.whenSettled { delivery.answer(ResultPage($0)) }
-        await settle(id, response)
+        guard let login = logins[id] else { return delivery.answer(.alreadyUsed) }
+        if login.phase == .waiting { fail(login, Self.stateMismatch) }
+        delivery.answer(.failed)
+    }
+
+    private func login(with state: String) -> Login? {
+        logins.values.first { equalInConstantTime($0.request.state, state) }
     }
 
     /// The app received a URL that may be a redirect.
@@ -28,6 +33,7 @@ extension Worker {
         do throws(OAuthError) {
             try await handle(url, call)
         } catch {
+            followInvalidation(error)
             call.end(.failure(error))
         }
     }
@@ -40,7 +46,9 @@ extension Worker {
         guard let state = response.state else { return call.end(.success(mismatch())) }
         if past.page(for: state) != nil { return call.end(.success(notOurs)) }
 
-        if !logins.values.contains(where: { equalInConstantTime($0.request.state, state) }) {
+        // Its code was spent by the redirect that came before this one (case B43).
+        if let login = login(with: state), login.phase == .settling { return call.end(.success(notOurs)) }
+        if login(with: state) == nil {
             guard let stored = try store.pending(state: state) else { return call.end(.success(mismatch())) }
             if stored.request.spent { return call.end(.success(notOurs)) }
             guard stored.request.isWaiting(time) else {
@@ -57,7 +65,7 @@ extension Worker {
             session.update { $0.addWaiting(stored.request) }
             adopt(stored.request, listening: false)
         }
-        guard let login = logins.values.first(where: { equalInConstantTime($0.request.state, state) }) else { return }
+        guard let login = login(with: state) else { return }
         login.outcome.whenSettled { result in
             let error: OAuthError? = if case .failure(let error) = result { error } else { nil }
             call.end(.success(RedirectHandling(handled: true, error: error)))
@@ -108,6 +116,7 @@ extension Worker {
             login.outcome.settle(.success(stored.identity))
         } catch {
             log(.info, "login: \(error.diagnostics.detail)")
+            followInvalidation(error)
             if let login = logins[id] { fail(login, error) }
         }
     }
@@ -132,8 +141,14 @@ extension Worker {
         ).get()
         let receivedAt = Moment(time)
         let tokens = try TokenEndpoint.tokens(answer, of: .codeExchange, elapsedMillis: budget.elapsedMillis)
+        let verdict = await verify(tokens, request, code: code, budget)
+        // Good or bad, nobody is to have what came after a logout.
+        if logins[request.id]?.discarded == true {
+            await revoke(tokens.refreshToken, or: tokens.accessToken, budget)
+            throw Self.loggedOut
+        }
         let accessToken = try TokenEndpoint.accessToken(tokens, requestedScope: request.scope, receivedAt: receivedAt)
-        let verified = try await verify(tokens, request, code: code, budget)
+        let verified = try verdict.get()
         guard let idToken = tokens.idToken else { throw Self.noIDToken }
 
         var grant = Grant(
@@ -142,8 +157,8 @@ extension Worker {
         switch try store.storeLogin(grant, spending: request.id, since: epoch) {
         case .stored(let generation): grant.generation = generation
         case .superseded:
-            await revoke(grant, accessToken, budget)
-            throw .recoverable(.userCancelled, "login: a logout came before it was finished")
+            await revoke(tokens.refreshToken, or: tokens.accessToken, budget)
+            throw Self.loggedOut
         }
         if tokens.refreshToken == nil {
             log(.info, "login: the provider gave no refresh token; this session will end with its access token")
@@ -151,22 +166,23 @@ extension Worker {
         return StoredSession(grant: grant, accessToken: accessToken, identity: Identity(verified))
     }
 
+    private static let loggedOut = OAuthError.recoverable(
+        .userCancelled, "login: a logout came before it was finished")
     private static let noIDToken = OAuthError.configuration(
         .idTokenRejected, "code exchange: the provider answered without an ID token")
 
     private func verify(
         _ tokens: TokenResponse, _ request: PendingRequest, code: String, _ budget: OperationBudget
-    ) async throws(OAuthError) -> VerifiedIDToken {
-        guard let idToken = tokens.idToken else { throw Self.noIDToken }
+    ) async -> Result<VerifiedIDToken, OAuthError> {
+        guard let idToken = tokens.idToken else { return .failure(Self.noIDToken) }
         let expectations = IDTokenExpectations(
             issuer: request.issuer, clientID: configuration.clientId, nonce: request.nonce,
             accessToken: tokens.accessToken, code: code, maxAge: request.maxAge,
             loginStartedAt: request.startedAt.wall / 1000, clockSkew: configuration.clockSkewSeconds)
         let time = time
         let sender = sender
-        return try await keySet(at: request.jwksURI).verify(
+        return await keySet(at: request.jwksURI).verify(
             load: { await KeySetEndpoint.load(request.jwksURI, sender, budget) },
-            judge: { IDTokenValidator.validate(idToken, keys: $0, expectations: expectations, now: time.wall) }
-        ).get()
+            judge: { IDTokenValidator.validate(idToken, keys: $0, expectations: expectations, now: time.wall) })
     }
 }

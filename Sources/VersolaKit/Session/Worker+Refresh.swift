@@ -14,6 +14,7 @@ extension Worker {
             result = .success(try await refreshUnderLock())
         } catch {
             log(.info, "refresh: \(error.diagnostics.detail)")
+            followInvalidation(error)
             result = .failure(error)
         }
         runningRefresh = nil
@@ -28,16 +29,23 @@ extension Worker {
         let endpoint = try await metadata.metadata(budget: budget).tokenEndpoint
         let lock = try await lockRefresh()
         defer { lock.release() }
-        try saveUnsaved()
-        // Once more if a sibling's login replaced the token while ours was refused: that is another token.
+        try await saveUnsaved(budget)
+        // Once more if another login replaced the grant while ours was on the wire: that is another token.
         var rejection: OAuthError?
+        let generation = session.contents.grant?.generation
         for _ in 0..<2 {
             let known = session.contents.accessToken
             guard let grant = try adoptStoredGrant(), let refreshToken = grant.refreshToken else { break }
             // A sibling was faster, and the sealed cache shares what it got.
             if let token = grant.accessToken, token != known, token.satisfies(TokenOptions(), time) { return token }
+            if grant.generation != generation, let token = session.contents.accessToken,
+                token.satisfies(TokenOptions(), time)
+            {
+                return token
+            }
             do throws(OAuthError) {
-                return try await send(refreshToken, of: grant, to: endpoint, budget)
+                if let token = try await send(refreshToken, of: grant, to: endpoint, budget) { return token }
+                continue
             } catch {
                 guard case .reauthenticate(.grantRejected, _) = error else { throw error }
                 rejection = error
@@ -59,6 +67,7 @@ extension Worker {
         let end = time.boot + configuration.transport.requestTimeoutMillis + 5_000
         var pause: Int64 = 10
         while true {
+            guard runningLogout == nil else { throw .sessionExpired }
             if let lock = try store.lockRefresh() { return lock }
             guard time.boot < end else {
                 throw .recoverable(.network(.lock), "refresh: another process holds the store's refresh lock")
@@ -74,36 +83,42 @@ extension Worker {
         }
     }
 
-    private func saveUnsaved() throws(OAuthError) {
+    private func saveUnsaved(_ budget: OperationBudget) async throws(OAuthError) {
         guard let grant = unsaved else { return }
-        _ = try store.storeRefresh(grant)
+        let isStored = try store.storeRefresh(grant)
         unsaved = nil
+        if !isStored { await revoke(grant.refreshToken, or: nil, budget) }
     }
 
     /// The stored grant under the lock: a sibling may have refreshed, signed in or signed out.
     private func adoptStoredGrant() throws(OAuthError) -> Grant? {
+        guard runningLogout == nil else { throw .sessionExpired }
         let stored = try store.grant()
         if let stored, stored != session.contents.grant { adopt(stored) }
         return stored
     }
 
+    /// - Returns: `nil` when another login replaced the grant meanwhile, or another process ended it.
+    /// - Throws: SessionExpired after a logout here.
     private func send(
         _ refreshToken: String, of grant: Grant, to endpoint: String, _ budget: OperationBudget
-    ) async throws(OAuthError) -> AccessToken {
+    ) async throws(OAuthError) -> AccessToken? {
         try store.beginRefresh()
         let request = Refresh.request(refreshToken, tokenEndpoint: endpoint, clientId: configuration.clientId)
         let answer = await sender.send(.refresh, request, budget: budget)
         let receivedAt = Moment(time)
         var grant = grant
         grant.accessToken = nil
-        if case .success(let response) = answer, (200...299).contains(response.status),
-            let rotated = TokenResponse.refreshToken(in: response.body)
-        {
-            grant.refreshToken = rotated
+        var isKept = isCurrent(grant)
+        if case .success(let response) = answer, (200...299).contains(response.status) {
+            grant.refreshToken = TokenResponse.refreshToken(in: response.body) ?? refreshToken
+            isKept = keep(grant)
+            if !isKept { await discard(grant, budget) }
         }
-        guard try keep(grant) else {
-            await revoke(grant, nil, budget)
-            throw .sessionExpired
+        endNote()
+        guard isKept else {
+            if runningLogout != nil { throw .sessionExpired }
+            return nil
         }
         let tokens = try TokenEndpoint.tokens(try answer.get(), of: .refresh, elapsedMillis: budget.elapsedMillis)
         let accessToken = try TokenEndpoint.accessToken(tokens, requestedScope: grant.scope, receivedAt: receivedAt)
@@ -113,7 +128,11 @@ extension Worker {
         }
         grant.scope = accessToken.scope
         grant.accessToken = sealed(accessToken)
-        guard try keep(grant) else { throw .sessionExpired }
+        guard grant == session.contents.grant || keep(grant) else {
+            await discard(grant, budget)
+            if runningLogout != nil { throw .sessionExpired }
+            return nil
+        }
         session.update { contents in
             contents.accessToken = accessToken
             contents.facts.refreshing = false
@@ -121,24 +140,39 @@ extension Worker {
         return accessToken
     }
 
-    /// Stores what is new in the grant and ends the note; false when a logout or another login came in between.
-    private func keep(_ grant: Grant) throws(OAuthError) -> Bool {
-        var isCurrent = true
-        if grant != session.contents.grant {
-            do throws(OAuthError) {
-                isCurrent = try store.storeRefresh(grant)
-            } catch {
-                log(.error, "refresh: the new refresh token is kept in memory: \(error.diagnostics.detail)")
-                unsaved = grant
-            }
-            if isCurrent { session.update { $0.grant = grant } }
+    private func isCurrent(_ grant: Grant) -> Bool {
+        runningLogout == nil && session.contents.grant?.generation == grant.generation
+    }
+
+    /// Stores what a refresh brought, also when it looks unchanged: only the store knows whether a logout or a login of
+    /// another process came in between. False when one did, or one of ours.
+    private func keep(_ grant: Grant) -> Bool {
+        guard isCurrent(grant) else { return false }
+        do throws(OAuthError) {
+            guard try store.storeRefresh(grant) else { return false }
+        } catch {
+            log(.error, "refresh: what it brought is kept in memory: \(error.diagnostics.detail)")
+            if grant != session.contents.grant { unsaved = grant }
         }
+        session.update { $0.grant = grant }
+        return true
+    }
+
+    private func endNote() {
         do throws(OAuthError) {
             try store.endRefresh()
         } catch {
             log(.warning, "refresh: its note could not be erased: \(error.diagnostics.detail)")
         }
-        return isCurrent
+    }
+
+    /// Nobody is to have what came for a session that is over.
+    private func discard(_ grant: Grant, _ budget: OperationBudget) async {
+        if runningLogout != nil {
+            discarded = grant
+        } else {
+            await revoke(grant.refreshToken, or: nil, budget)
+        }
     }
 
     private func verify(

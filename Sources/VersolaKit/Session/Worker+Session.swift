@@ -31,47 +31,56 @@ extension Worker {
         }
     }
 
-    private func eraseSession() -> OAuthError? {
-        do throws(OAuthError) {
-            _ = try store.eraseSession()
-            return nil
-        } catch {
-            log(.error, "store: the session could not be erased: \(error.diagnostics.detail)")
-            return error
-        }
-    }
-
     /// Erases here first, then revokes (behaviour §10). Joins a logout that is running.
     func logout() async -> Result<LogoutResult, OAuthError> {
         if let runningLogout { return await runningLogout.result }
         let running = Outcome<LogoutResult>()
         runningLogout = running
 
-        let contents = session.contents
+        let known = session.contents
+        if known.facts.hasGrant { session.update { $0.facts.loggingOut = true } }
         endLogins()
-        if contents.facts.hasGrant { session.update { $0.facts.loggingOut = true } }
-        let failure = eraseSession()
-        unsaved = nil
-        expiry?.cancel()
-        var result = LogoutResult()
-        if let grant = contents.grant {
-            let budget = OperationBudget(time)
-            result.tokenRevoked = await revoke(grant, contents.accessToken, budget)
-            let endpoint = try? await metadata.metadata(budget: budget).endSessionEndpoint
-            result.sessionEnded = await endSession(grant, at: endpoint)
+        let outcome: Result<LogoutResult, OAuthError>
+        do throws(OAuthError) {
+            // On disk is what a sibling's refresh left, newer than what is known here.
+            let erased = try store.eraseSession()
+            outcome = .success(await end(unsaved ?? erased ?? known.grant, known.accessToken))
+        } catch {
+            log(.error, "store: the session could not be erased: \(error.diagnostics.detail)")
+            _ = await end(unsaved ?? known.grant, known.accessToken)
+            outcome = .failure(error)
         }
         runningLogout = nil
         endSessionIsOff = false
         session.update { contents in
-            contents.grant = nil
-            contents.accessToken = nil
+            // Another generation is that of a login that came meanwhile.
+            if contents.grant?.generation == known.grant?.generation {
+                contents.grant = nil
+                contents.accessToken = nil
+                contents.facts.challenge = nil
+            }
             contents.facts.keyLocked = false
-            contents.facts.challenge = nil
             contents.facts.loggingOut = false
         }
-        let outcome: Result<LogoutResult, OAuthError> = if let failure { .failure(failure) } else { .success(result) }
         running.settle(outcome)
         return outcome
+    }
+
+    /// Ends an erased session at the provider: its token, then its own session in the browser.
+    private func end(_ grant: Grant?, _ accessToken: AccessToken?) async -> LogoutResult {
+        unsaved = nil
+        expiry?.cancel()
+        // A refresh in flight stores nothing any more, and the token it brings is the one revoked (behaviour §10).
+        if let runningRefresh { _ = await runningRefresh.result }
+        let grant = discarded ?? grant
+        discarded = nil
+        var result = LogoutResult()
+        guard let grant else { return result }
+        let budget = OperationBudget(time)
+        result.tokenRevoked = await revoke(grant.refreshToken, or: accessToken?.value, budget)
+        let endpoint = try? await metadata.metadata(budget: budget).endSessionEndpoint
+        result.sessionEnded = await endSession(grant, at: endpoint)
+        return result
     }
 
     /// A logout ends every login; what a code on its way brings is discarded.
@@ -90,15 +99,14 @@ extension Worker {
 
     /// Whether the provider confirmed that the token is dead: the refresh token, or the access token when there is none.
     @discardableResult
-    func revoke(_ grant: Grant, _ accessToken: AccessToken?, _ budget: OperationBudget) async -> Bool {
+    func revoke(_ refreshToken: String?, or accessToken: String?, _ budget: OperationBudget) async -> Bool {
         do throws(OAuthError) {
             guard let endpoint = try await metadata.metadata(budget: budget).revocationEndpoint else { return false }
             let request: HTTPRequest
-            if let token = grant.refreshToken {
+            if let token = refreshToken {
                 request = Revocation.request(token, .refreshToken, endpoint: endpoint, clientId: configuration.clientId)
-            } else if let accessToken {
-                request = Revocation.request(
-                    accessToken.value, .accessToken, endpoint: endpoint, clientId: configuration.clientId)
+            } else if let token = accessToken {
+                request = Revocation.request(token, .accessToken, endpoint: endpoint, clientId: configuration.clientId)
             } else {
                 return false
             }

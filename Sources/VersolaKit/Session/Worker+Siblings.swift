@@ -21,7 +21,8 @@ extension Worker {
         do throws(OAuthError) {
             stored = try store.grant()
         } catch {
-            return lose(error)
+            log(.warning, "store: what another process changed could not be read: \(error.diagnostics.detail)")
+            return followInvalidation(error)
         }
         let known = session.contents.grant
         guard let stored else {
@@ -56,11 +57,9 @@ extension Worker {
         watchExpiry()
     }
 
-    private func lose(_ error: OAuthError) {
-        switch error {
-        case .reauthenticate: forgetGrant(because: error)
-        default: log(.warning, "store: what another process changed could not be read: \(error.diagnostics.detail)")
-        }
+    /// A record that could not be read took all that looks like a credential with it (behaviour §2, CredentialsInvalidated).
+    func followInvalidation(_ error: OAuthError) {
+        if case .reauthenticate(.credentialsInvalidated, _) = error { forgetGrant(because: error) }
     }
 
     private static let signedOutElsewhere = OAuthError.reauthenticate(

@@ -34,11 +34,12 @@ extension Worker {
 extension Session {
     /// The token in memory if it serves, else `nil`: a refresh would be needed.
     ///
-    /// - Throws: SessionExpired when nobody is signed in.
+    /// - Throws: SessionExpired when nobody is signed in; UnlockRequired when the grant is locked away.
     func cachedToken(_ options: TokenOptions, _ time: some TimeSource) throws(OAuthError) -> Token? {
         let contents = contents
         guard contents.facts.hasGrant, !contents.facts.loggingOut else { throw .sessionExpired }
-        guard let token = contents.accessToken, token.satisfies(options, time) else { return nil }
-        return Token(token)
+        if let token = contents.accessToken, token.satisfies(options, time) { return Token(token) }
+        guard contents.grant != nil else { throw .unlockRequired("the session's key is locked") }
+        return nil
     }
 }

@@ -28,6 +28,8 @@ actor Worker {
     var runningRefresh: Outcome<AccessToken>?
     /// What a refresh brought and the store could not take: written before anything else is sent.
     var unsaved: Grant?
+    /// What a refresh brought while a logout ran: for that to revoke.
+    var discarded: Grant?
     var expiry: (any Scheduled)?
     var closed = false
 

@@ -3,8 +3,8 @@ import Glibc
 
 /// Tells when another process changed a store's directory, by inotify.
 ///
-/// An entry replaced or erased counts, our own changes too, not the opening of a lock file or the start of a write; any number of changes between two wake-ups is one call. Without inotify (the user's
-/// limit is reached) nothing is told.
+/// An entry replaced or erased counts, our own changes too, not the opening of a lock file or the start of a write; any
+/// number of changes between two wake-ups is one call. Without inotify (the user's limit is reached) nothing is told.
 final class DirectoryWatch: Sendable {
     private let inotify: Descriptor
     private let watch: any Scheduled

@@ -30,7 +30,7 @@ struct TokenResponse: Sendable {
         return members?.refresh_token?.value.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// A number or a numeric string, in seconds; anything that is no such time says nothing (case B16).
+    /// A whole number or a string of digits, in seconds; anything else says nothing (case B16).
     private struct Seconds: Decodable {
         let millis: Int64?
 
@@ -38,11 +38,11 @@ struct TokenResponse: Sendable {
             let container = try decoder.singleValueContainer()
             let seconds =
                 (try? container.decode(Double.self)) ?? (try? container.decode(String.self)).flatMap(Self.number)
-            guard let seconds, seconds >= 0, seconds < 1e11 else {
+            guard let seconds, seconds >= 0, seconds < 1e11, seconds.rounded() == seconds else {
                 millis = nil
                 return
             }
-            millis = Int64(exactly: (seconds * 1000).rounded(.down))
+            millis = Int64(exactly: seconds * 1000)
         }
 
         private static func number(_ text: String) -> Double? {
