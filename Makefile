@@ -91,8 +91,9 @@ install: library ## library, header, pkg-config file and CMake package below DES
 		sed $(FILL_IN) packaging/cmake/$$file.in > $(DESTDIR)$(LIBDIR)/cmake/versola/$$file; \
 	done
 
-demo: library ## signs in on a real provider with examples/python/signin.py
+demo: ## signs in on a real provider with examples/python/signin.py
 	@scripts/setup
+	@$(MAKE) --no-print-directory library
 	@.venv/bin/python scripts/demo.py
 
 wheel: library ## the Python package with the library inside, in dist/

@@ -10,7 +10,7 @@
 
 enum { CAPACITY = 1024 };
 
-/* Held across open + remember, forget + close and fork, so that a child never misses a lock nor closes another's file. */
+/* Held across open + remember, forget + close and fork, so that a child misses no lock and closes nobody's file. */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static int descriptors[CAPACITY];
 static size_t count;

@@ -8,7 +8,8 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from typing import Iterator, Optional
+from collections.abc import Iterator
+from typing import Optional
 
 import versola
 

@@ -9,7 +9,7 @@
 /* A timer descriptor on CLOCK_BOOTTIME, non-blocking and close-on-exec; -1 and errno on failure. */
 int shim_boot_timer_create(void);
 
-/* Makes the descriptor readable once the boot-time clock has reached the time (milliseconds); a negative time disarms. */
+/* Makes the descriptor readable once the boot-time clock has reached the time (ms); a negative time disarms. */
 int shim_boot_timer_set(int timer, int64_t boot_ms);
 
 /* At most 15 bytes. */

@@ -10,7 +10,7 @@ int shim_eventfd(void);
 /* Notes that the library is in use in this process. */
 void shim_process_used(void);
 
-/* Whether the library was in use in this process's parent when it forked: threads and locks of the parent are not here. */
+/* Whether the library was in use in the parent of this process when it forked: its threads and locks are not here. */
 bool shim_process_is_forked_child(void);
 
 #endif

@@ -177,7 +177,8 @@ def error_for(
         cause = causes(code) if causes is not None else None
     except ValueError:
         cause = None
-    return kind(detail, cause=cause, code=code, oauth_error=oauth_error, error_description=error_description)  # type: ignore[arg-type]
+    texts = {"oauth_error": oauth_error, "error_description": error_description}
+    return kind(detail, cause=cause, code=code, **texts)  # type: ignore[arg-type]
 
 
 def invalid(detail: str) -> ConfigurationError:
