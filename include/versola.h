@@ -476,7 +476,7 @@ VERSOLA_API versola_queue *VERSOLA_NULLABLE versola_queue_new(void);
 VERSOLA_API int32_t versola_queue_fd(const versola_queue *VERSOLA_NULLABLE queue);
 /* Gives the oldest event, or NULL when there is none. Never blocks. */
 VERSOLA_API versola_event *VERSOLA_NULLABLE versola_queue_pop(versola_queue *VERSOLA_NULLABLE queue);
-/* As pop, but waits up to timeout_ms (-1: without limit) for an event. */
+/* As pop, but waits up to timeout_ms (-1: without limit) for an event; any other negative number is 0. */
 VERSOLA_API versola_event *VERSOLA_NULLABLE versola_queue_wait(versola_queue *VERSOLA_NULLABLE queue, int64_t timeout_ms);
 /* Events nobody took are released with the queue. */
 VERSOLA_API void versola_queue_release(versola_queue *VERSOLA_NULLABLE queue);
@@ -555,8 +555,8 @@ enum versola_cancel {
     VERSOLA_CANCEL_USER = 1,  /* the person wants it to end: USER_CANCELLED, the pending request is erased */
     VERSOLA_CANCEL_SYSTEM = 2 /* the program is being torn down: SYSTEM_CANCELLED, the pending request is kept */
 };
-/* Ends the waiting of one operation. Idempotent, never blocks; an unknown id is no error. The completion still comes, with
- * the real result if that was faster. A token request on the wire is finished and stored all the same. */
+/* Ends the waiting of one operation. Idempotent, never blocks; an unknown id or a closed client is no error. The
+ * completion still comes, with the real result if that was faster. A token request on the wire is finished and stored all the same. */
 VERSOLA_API int32_t versola_client_cancel(
     versola_client *VERSOLA_NULLABLE client, uint64_t operation_id, int32_t reason,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);

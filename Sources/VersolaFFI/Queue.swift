@@ -66,10 +66,11 @@ final class EventQueue: Sendable {
         }
     }
 
-    /// Waits for an event up to `timeoutMillis`, without limit when that is negative.
+    /// Waits for an event up to `timeoutMillis`, without limit when that is -1.
     func wait(_ timeoutMillis: Int64) -> Event? {
         let clock = ContinuousClock()
-        let deadline = timeoutMillis < 0 ? nil : clock.now.advanced(by: .milliseconds(min(timeoutMillis, 1 << 40)))
+        let deadline =
+            timeoutMillis == -1 ? nil : clock.now.advanced(by: .milliseconds(min(max(0, timeoutMillis), 1 << 40)))
         while true {
             if let event = pop() { return event }
             var milliseconds: Int32 = -1
