@@ -271,10 +271,31 @@ enum versola_log_level {
 };
 /* The most talkative level that is delivered (VERSOLA_EVENT_LOG). Logs never hold a secret. */
 VERSOLA_API int32_t versola_config_set_log_level(versola_config *VERSOLA_NULLABLE config, int32_t level);
-/* The sink: completions, session states, questions and logs of the client go to this queue. Without one, states and logs
- * are dropped and only the blocking forms can be used. The client keeps its own reference. */
+/*
+ * The sink: where completions, session states, questions and logs of the client go. One of three kinds (a queue, a
+ * callback, a Dart port; see below), the one set last. Without a sink, states and logs are dropped and only the blocking
+ * forms can be used.
+ */
+/* The client keeps its own reference. */
 VERSOLA_API int32_t
 versola_config_set_queue(versola_config *VERSOLA_NULLABLE config, versola_queue *VERSOLA_NULLABLE queue);
+/* Called with `context` and an event that the callee owns (versola_event_release). */
+typedef void (*versola_callback)(void *VERSOLA_NULLABLE context, versola_event *VERSOLA_NULLABLE event);
+/*
+ * Events are handed to `callback` on a serial queue of the client's own, one at a time, in order, never on the caller's
+ * stack and no lock held: every function may be called inside except the blocking ones, which fail at once there.
+ * `context_free` (may be NULL) runs once with `context`, on the same queue, after the event CLOSED; not at all when no
+ * client is made. One client is made of a configuration with a callback: another one needs a context of its own.
+ */
+VERSOLA_API int32_t versola_config_set_callback(
+    versola_config *VERSOLA_NULLABLE config, versola_callback VERSOLA_NULLABLE callback, void *VERSOLA_NULLABLE context,
+    void (*VERSOLA_NULLABLE context_free)(void *VERSOLA_NULLABLE context));
+/*
+ * For Dart. `post_c_object` is NativeApi.postCObject, `port` a SendPort's nativePort: the address of each event arrives
+ * there as an int, and the receiver owns the event. A post that answers false releases it.
+ */
+VERSOLA_API int32_t versola_config_set_dart_port(
+    versola_config *VERSOLA_NULLABLE config, int64_t port, const void *VERSOLA_NULLABLE post_c_object);
 
 /* Gives. `issuer` is the expected `iss` of ID tokens and redirects, byte for byte. All four are required. */
 VERSOLA_API versola_endpoints *VERSOLA_NULLABLE versola_endpoints_new(

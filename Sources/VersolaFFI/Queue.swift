@@ -7,7 +7,7 @@ import Glibc
 import VersolaKit
 
 /// Events in order, behind a descriptor that is readable exactly while there are some.
-final class EventQueue: Sendable {
+final class EventQueue: EventSink {
     private struct Contents {
         var events: [Event?] = []
         var head = 0

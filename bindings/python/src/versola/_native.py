@@ -137,6 +137,8 @@ FUNCTIONS: Dict[str, Signature] = {
     "versola_config_set_clock_skew_s": (_status, (_handle, c_int64)),
     "versola_config_set_log_level": (_status, (_handle, c_int32)),
     "versola_config_set_queue": (_status, (_handle, _handle)),
+    "versola_config_set_callback": (_status, (_handle, c_void_p, c_void_p, c_void_p)),
+    "versola_config_set_dart_port": (_status, (_handle, c_int64, c_void_p)),
     "versola_endpoints_new": (_handle, (_text, _text, _text, _text)),
     "versola_endpoints_set_revocation_endpoint": (_status, (_handle, _text)),
     "versola_endpoints_set_user_info_endpoint": (_status, (_handle, _text)),
