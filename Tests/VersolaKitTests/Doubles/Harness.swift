@@ -119,6 +119,17 @@ final class Harness: Sendable {
         return identity
     }
 
+    /// A client whose person is signed in, with nothing noted yet.
+    static func signedIn(_ place: StoreFixture? = nil, _ time: VirtualTime = VirtualTime()) async throws -> Harness {
+        let harness = try Harness(place: place, time: time)
+        try await harness.signIn()
+        harness.journal.clear()
+        harness.states.clear()
+        return harness
+    }
+
+    func storedRefreshToken() throws -> String? { try store.store.grant()?.refreshToken }
+
     /// Closes the client and waits until nothing of it runs.
     func close() async throws {
         let idle = Outcome<Void>()
