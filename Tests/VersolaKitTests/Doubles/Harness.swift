@@ -74,7 +74,12 @@ final class Harness: Sendable {
     /// Waits until the store's queue has nothing to do. Everything of a client runs there but the load of a key set; whoever
     /// waits for that waits for an outcome.
     func rest() async {
-        for _ in 0..<100 { await Task(executorPreference: queue) {}.value }
+        await onQueue { for _ in 0..<100 { await Task.yield() } }
+    }
+
+    /// Many turns on the queue for one turn among all tests.
+    func onQueue(_ work: @escaping @Sendable () async -> Void) async {
+        await Task(executorPreference: queue, operation: work).value
     }
 
     // MARK: Login
@@ -113,6 +118,17 @@ final class Harness: Sendable {
         await rest()
         return identity
     }
+
+    /// A client whose person is signed in, with nothing noted yet.
+    static func signedIn(_ place: StoreFixture? = nil, _ time: VirtualTime = VirtualTime()) async throws -> Harness {
+        let harness = try Harness(place: place, time: time)
+        try await harness.signIn()
+        harness.journal.clear()
+        harness.states.clear()
+        return harness
+    }
+
+    func storedRefreshToken() throws -> String? { try store.store.grant()?.refreshToken }
 
     /// Closes the client and waits until nothing of it runs.
     func close() async throws {
