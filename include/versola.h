@@ -262,6 +262,32 @@ versola_config_set_request_timeout_ms(versola_config *VERSOLA_NULLABLE config, i
 /* Tolerance when the provider's times are judged, 0 to 300. Default: 60. */
 VERSOLA_API int32_t versola_config_set_clock_skew_s(versola_config *VERSOLA_NULLABLE config, int64_t skew_s);
 
+/*
+ * How long one operation keeps repeating failed requests. A number outside its range is refused here; more attempts per
+ * origin than in all are refused by versola_client_create. Jitter is always on. A preset sets all six.
+ */
+enum versola_retry_preset {
+    VERSOLA_RETRY_DEFAULT = 1,      /* 3 attempts per origin, 4 in all; 500 ms doubling up to 8 s; 20 s in all */
+    VERSOLA_RETRY_CONSERVATIVE = 2, /* 2 attempts; 250 ms doubling up to 2 s; 5 s in all */
+    VERSOLA_RETRY_PATIENT = 3       /* 5 attempts per origin, 8 in all; 500 ms doubling up to 30 s; 60 s in all */
+};
+VERSOLA_API int32_t versola_config_set_retry_preset(versola_config *VERSOLA_NULLABLE config, int32_t preset);
+/* Failed requests to one origin, 1 to 5. */
+VERSOLA_API int32_t
+versola_config_set_max_attempts_per_origin(versola_config *VERSOLA_NULLABLE config, int32_t attempts);
+/* Failed requests to all origins, 1 to 8. */
+VERSOLA_API int32_t versola_config_set_max_total_attempts(versola_config *VERSOLA_NULLABLE config, int32_t attempts);
+/* 1 to 30,000. */
+VERSOLA_API int32_t
+versola_config_set_initial_backoff_ms(versola_config *VERSOLA_NULLABLE config, int64_t backoff_ms);
+/* In thousandths, 1,000 to 10,000: 2,000 doubles the backoff after each failure. */
+VERSOLA_API int32_t
+versola_config_set_backoff_multiplier_permille(versola_config *VERSOLA_NULLABLE config, int32_t multiplier);
+/* 1 to 30,000. A Retry-After is not limited by it. */
+VERSOLA_API int32_t versola_config_set_max_backoff_ms(versola_config *VERSOLA_NULLABLE config, int64_t backoff_ms);
+/* Of one operation, without the time spent in the browser, 1 to 60,000. */
+VERSOLA_API int32_t versola_config_set_total_budget_ms(versola_config *VERSOLA_NULLABLE config, int64_t budget_ms);
+
 enum versola_log_level {
     VERSOLA_LOG_OFF = 0, /* default */
     VERSOLA_LOG_ERROR = 1,

@@ -45,6 +45,7 @@ final class Config: Builder {
     var proxy: String?
     var requestTimeoutMillis: Int64 = 15_000
     var clockSkewSeconds: Int64 = 60
+    var retry = RetryNumbers()
     var logLevel: LogLevel?
     var sink = Sink.none
 
@@ -76,7 +77,7 @@ final class Config: Builder {
             scopes: scope.split(separator: " ").map(String.init), endpoints: endpoints, session: session, store: store,
             accessTokenCache: accessTokenCache,
             browser: browser, caFile: caFile, proxy: proxy, requestTimeoutMillis: requestTimeoutMillis,
-            clockSkewSeconds: clockSkewSeconds)
+            clockSkewSeconds: clockSkewSeconds, retryPolicy: try retry.policy())
     }
 }
 
