@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGKILL at every write, fsync, rename, unlink, send and receive of a login, a refresh and a logout (issue 4, "Shown by").
 
-strace kills the program as it enters the N-th call of one kind; N rises until the program gets through. The default run
-takes every third N; VERSOLA_TEST_FULL=1 takes all.
+strace kills the program as it enters the N-th call of one kind; N rises until the program gets through. Then kills at
+random times: a few by default, a thousand with VERSOLA_TEST_FULL=1.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,18 +32,24 @@ def unavailable(reason: str) -> None:
     pytest.skip(f"NOT TESTED: {reason}")
 
 
+def io_thread(program: Program) -> str:
+    """The thread names itself after it has started, so it may take a moment."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        for task in Path(f"/proc/{program.process.pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == "versola-io":
+                return task.name
+    raise AssertionError("the program has no I/O thread")
+
+
 @contextlib.contextmanager
 def killed_at(program: Program, calls: str, number: int) -> Iterator[None]:
     """From now on the program dies as it enters the call; network calls are counted in the I/O thread alone."""
     target = ["-f", "-p", str(program.process.pid)]
     if calls in NETWORK_CALLS:
-        tasks = Path(f"/proc/{program.process.pid}/task").iterdir()
-        io_thread = [task.name for task in tasks if (task / "comm").read_text().strip() == "versola-io"]
-        target = ["-p", *io_thread]
+        target = ["-p", io_thread(program)]
     inject = f"inject={calls}:signal=SIGKILL:when={number}"
-    command = ["strace", "-qq", "-o", "/dev/null", "-e", f"trace={calls}", "-e", inject, *target]
-    # Without -q it tells when it has attached.
-    command.remove("-qq")
+    command = ["strace", "-o", "/dev/null", "-e", f"trace={calls}", "-e", inject, *target]
     tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert tracer.stderr is not None
     try:
@@ -67,7 +75,7 @@ def kill_points(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         unavailable("strace is not installed")
 
     def points() -> Iterator[tuple[int, Bench]]:
-        for number in range(1, FAR, 1 if FULL else 3):
+        for number in range(1, FAR):
             home = tmp_path / f"kill-{number}"
             monkeypatch.setenv("XDG_STATE_HOME", str(home))
             bench.provider.reset()
@@ -178,6 +186,32 @@ def test_killed_in_a_logout_the_session_is_there_or_gone_and_never_revoked_while
         signs_in_again(bench, client)
         if not killed:
             return
+
+
+def test_killed_at_random_in_a_refresh(bench: Bench) -> None:
+    """One store through all kills: nobody is signed out but by the one retry after a kill inside a refresh."""
+    seed = random.randrange(2**32)
+    chance = random.Random(seed)
+    bench.signed_in().close()
+    for turn in range(1000 if FULL else 25):
+        known, sent = len(bench.provider.resent()), bench.grant_types().count("refresh_token")
+        with Program(bench, "refresh") as program:
+            program.until(state="AUTHENTICATED")
+            program.go()
+            time.sleep(chance.uniform(0, 0.03))
+            program.kill()
+        was_sent = bench.grant_types().count("refresh_token") > sent
+        with bench.client(browser=Person()) as client:
+            assert client.state is SessionState.AUTHENTICATED, f"seed {seed}, turn {turn}"
+            try:
+                client.refresh()
+            except VersolaError as error:
+                assert error.cause is ReauthenticateCause.GRANT_REJECTED and was_sent, f"seed {seed}, turn {turn}"
+                assert len(bench.provider.resent()) == known + 1
+                client.login()
+            else:
+                assert len(bench.provider.resent()) == known, f"seed {seed}, turn {turn}"
+    assert all(len(one.sequences) == 2 for one in bench.provider.resent())
 
 
 def test_killed_between_browser_and_redirect_and_finished_by_the_next_process(bench: Bench) -> None:
