@@ -32,8 +32,18 @@ def whoami(client: versola.OAuthClient) -> None:
     say(state=client.state.name, subject=client.identity().subject)
 
 
+def token(client: versola.OAuthClient) -> None:
+    say(token=client.access_token().value)
+
+
+def refresh(client: versola.OAuthClient) -> None:
+    """Says what a fresh token is good for, too."""
+    told = client.refresh().value
+    say(token=told, subject=client.user_info()["sub"])
+
+
 def main() -> None:
-    what = {"login": login, "resume": resume, "whoami": whoami}[sys.argv[1]]
+    what = {f.__name__: f for f in (login, resume, whoami, token, refresh)}[sys.argv[1]]
     configuration = versola.OAuthConfiguration(
         **json.loads(os.environ["CONFIGURATION"]), browser=lambda url: say(url=url)
     )

@@ -43,13 +43,12 @@ def user_info(running: RunningPeer, access_token: str) -> requests.Response:
     return requests.get(metadata_of(running)["userinfo_endpoint"], headers=headers, timeout=10)
 
 
-def test_a_person_signs_in_an_api_is_called_and_the_person_signs_out(
-    running: RunningPeer, new_client: NewClient, person: SitDown
-) -> None:
+def test_a_session_from_login_to_logout(running: RunningPeer, new_client: NewClient, person: SitDown) -> None:
+    """Login, API, UserInfo, refresh, restart of the program, refresh, revocation, end of the provider's session."""
     import versola
 
     alice = person()
-    client = new_client(browser=alice)
+    client = new_client(browser=alice, post_logout_redirect_uri=running.post_logout_redirect_uri)
     assert client.state is versola.SessionState.UNAUTHENTICATED
 
     identity = client.login(timeout=PATIENCE)
@@ -63,9 +62,23 @@ def test_a_person_signs_in_an_api_is_called_and_the_person_signs_out(
     assert token.type.lower() == "bearer" and token.expires_at is not None
     answer = user_info(running, token.value)
     assert answer.status_code == 200 and answer.json()["sub"] == identity.subject
+    assert client.user_info(timeout=PATIENCE)["sub"] == identity.subject
+
+    refreshed = client.refresh(timeout=PATIENCE)
+    assert refreshed.value not in ("", token.value)
+    assert client.access_token().value == refreshed.value
+
+    with _program(running, "refresh") as again:
+        told = _line(again)
+    assert told["subject"] == identity.subject
+    assert told["token"] not in (token.value, refreshed.value)
+    # The refresh token that the other process left is the one that works.
+    last = client.refresh(timeout=PATIENCE).value
 
     result = client.logout(timeout=PATIENCE)
     assert result.token_revoked == running.peer.answers("token_revoked")
+    assert result.session_ended == running.peer.answers("session_ended")
+    assert (user_info(running, last).status_code == 401) == running.peer.answers("dead_after_logout")
     assert client.state is versola.SessionState.UNAUTHENTICATED
     with pytest.raises(versola.ReauthenticateError) as refused:
         client.access_token()
