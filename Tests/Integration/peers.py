@@ -37,6 +37,8 @@ SHOULD: Mapping[str, object] = {
     "session_ended": True,
     # What revocation or the end of the provider's session leaves of an access token
     "dead_after_logout": True,
+    # RFC 6749 §5.2: what a refresh token that was used before is told as
+    "reuse_told_as": "GRANT_REJECTED",
     # RFC 6750 §3.1
     "userinfo_error": "invalid_token",
     # RFC 8252 §7.3
@@ -140,6 +142,7 @@ GLEWLWYD = Peer(
         "denial": Row(None, "its page has no No: scopes other than openid can be left out, and the login succeeds"),
         "token_revoked": Row(False, "revocation answers a public client with an empty 401"),
         "dead_after_logout": Row(False, "follows: its access tokens are JWTs that nobody looks up"),
+        "reuse_told_as": Row("SESSION_REJECTED", "an empty 400, which says nothing of the grant: that is kept"),
         "any_loopback_port": Row(False, "redirect URIs are compared byte for byte"),
     },
 )
