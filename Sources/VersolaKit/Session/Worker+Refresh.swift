@@ -25,6 +25,10 @@ extension Worker {
     }
 
     private func refreshUnderLock() async throws(OAuthError) -> AccessToken {
+        // What was found wanting. Taken before the first wait: what a sibling stores meanwhile is adopted as it comes, and
+        // must not be mistaken for it.
+        let known = session.contents.accessToken
+        let generation = session.contents.grant?.generation
         let budget = OperationBudget(time)
         let endpoint = try await metadata.metadata(budget: budget).tokenEndpoint
         let lock = try await lockRefresh()
@@ -32,9 +36,7 @@ extension Worker {
         try await saveUnsaved(budget)
         // Once more if another login replaced the grant while ours was on the wire: that is another token.
         var rejection: OAuthError?
-        let generation = session.contents.grant?.generation
         for _ in 0..<2 {
-            let known = session.contents.accessToken
             guard let grant = try adoptStoredGrant(), let refreshToken = grant.refreshToken else { break }
             // A sibling was faster, and the sealed cache shares what it got.
             if let token = grant.accessToken, token != known, token.satisfies(TokenOptions(), time) { return token }
