@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_scenarios import PATIENCE, metadata_of
+from test_scenarios import PATIENCE, proxy_before
 
 from fleet import Fleet
 from peers import DJANGO_OAUTH_TOOLKIT, GLEWLWYD
@@ -48,10 +48,6 @@ def fleet(proxy: TokenProxy, running: RunningPeer, new_client: NewClient, person
     client = new_client(issuer=None, endpoints=versola.ProviderEndpoints(**proxy.endpoints()), browser=person())
     client.login(timeout=PATIENCE)
     return Fleet(configuration, lambda: client.login(timeout=PATIENCE)), client
-
-
-def proxy_before(running: RunningPeer) -> TokenProxy:
-    return TokenProxy(metadata_of(running), iss_in_redirect=bool(running.peer.answers("iss_in_redirect")))
 
 
 @kill_the_family

@@ -33,7 +33,7 @@ def admin(method: str, path: str, body: Any = None, **query: str) -> Any:
         return json.loads(answer.read() or b"null")
 
 
-def register(client_id: str, *, asks: bool) -> None:
+def register(client_id: str, *, asks: bool = False, **more: object) -> None:
     client = {
         "client_id": client_id,
         "client_name": client_id,
@@ -45,6 +45,7 @@ def register(client_id: str, *, asks: bool) -> None:
         "scope": "openid profile email offline_access",
         "skip_consent": not asks,
         "skip_logout_consent": not asks,
+        **more,
     }
     try:
         admin("POST", "/admin/clients", client)
@@ -161,4 +162,5 @@ def wait_for_hydra() -> None:
 wait_for_hydra()
 register("native-app", asks=False)
 register("native-consent", asks=True)
+register("native-short", authorization_code_grant_access_token_lifespan="3s")
 ThreadingHTTPServer((HOST, int(PORT)), Pages).serve_forever()
