@@ -20,6 +20,9 @@ class GlewlwydWalker(Walker):
         client, scope, callback = query.get("client_id", ""), query.get("scope", ""), query.get("callback_url")
         if callback is None:
             raise LostInPages(f"glewlwyd shows an error page: {query.get('error', 'without a code')}")
+        if query.get("prompt") == "end_session":
+            self._checked(self.session.delete(f"{origin}/api/auth/", timeout=self.timeout))
+            return self._gone_to(callback, url)
         self._sign_in(origin, scope)
         allowed = scope if self.person.decision is Decision.ALLOW else ""
         self._grant(origin, client, scope, allowed)
@@ -46,6 +49,14 @@ class GlewlwydWalker(Walker):
                 f"{origin}/api/auth/grant/{client}/", json={"scope": allowed}, timeout=self.timeout
             )
             self._checked(answer)
+
+    @staticmethod
+    def _gone_to(location: str, base: str) -> requests.Response:
+        """What `document.location = …` does, as a redirect."""
+        answer = requests.Response()
+        answer.status_code, answer.url = 302, base
+        answer.headers["Location"] = location
+        return answer
 
     @staticmethod
     def _checked(answer: requests.Response) -> requests.Response:

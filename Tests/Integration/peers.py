@@ -33,6 +33,12 @@ SHOULD: Mapping[str, object] = {
     "revocation_announced": True,
     # RFC 7009 §2.1: a public client revokes with its client_id
     "token_revoked": True,
+    # OpenID Connect RP-Initiated Logout §2 and §3: the browser comes back with our state
+    "session_ended": True,
+    # What revocation or the end of the provider's session leaves of an access token
+    "dead_after_logout": True,
+    # RFC 6749 §5.2: what a refresh token that was used before is told as
+    "reuse_told_as": "GRANT_REJECTED",
     # RFC 6750 §3.1
     "userinfo_error": "invalid_token",
     # RFC 8252 §7.3
@@ -57,6 +63,8 @@ class Peer:
     scopes: tuple[str, ...] = ("openid", "profile", "email", "offline_access")
     consecutive_ports: int = 1
     exact_redirect_port: bool = False
+    exact_logout_port: bool = False
+    """Whether only the registered port is accepted, at the login's redirect, at the logout's."""
     walker: Callable[..., Walker] = Walker
     issuer_variable: str | None = None
     """Environment variable with the issuer of one that runs already."""
@@ -82,6 +90,7 @@ HYDRA = Peer(
     folder="hydra",
     consenting_client_id="native-consent",
     consecutive_ports=3,
+    exact_logout_port=True,
     issuer_variable="VERSOLA_TEST_HYDRA",
     deviations={
         **NO_ISS,
@@ -121,6 +130,7 @@ GLEWLWYD = Peer(
     name="glewlwyd",
     folder="glewlwyd",
     exact_redirect_port=True,
+    exact_logout_port=True,
     walker=GlewlwydWalker,
     deviations={
         "iss_announced": Row(False, "sends iss without saying so"),
@@ -131,6 +141,8 @@ GLEWLWYD = Peer(
         "userinfo_error": Row(None, "401 without any challenge"),
         "denial": Row(None, "its page has no No: scopes other than openid can be left out, and the login succeeds"),
         "token_revoked": Row(False, "revocation answers a public client with an empty 401"),
+        "dead_after_logout": Row(False, "follows: its access tokens are JWTs that nobody looks up"),
+        "reuse_told_as": Row("SESSION_REJECTED", "an empty 400, which says nothing of the grant: that is kept"),
         "any_loopback_port": Row(False, "redirect URIs are compared byte for byte"),
     },
 )

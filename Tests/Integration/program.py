@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 
 import versola
 
@@ -32,11 +33,37 @@ def whoami(client: versola.OAuthClient) -> None:
     say(state=client.state.name, subject=client.identity().subject)
 
 
+def token(client: versola.OAuthClient) -> None:
+    say(token=client.access_token().value)
+
+
+def refresh(client: versola.OAuthClient) -> None:
+    """Says what a fresh token is good for, too."""
+    told = client.refresh().value
+    say(token=told, subject=client.user_info()["sub"])
+
+
+def work(client: versola.OAuthClient) -> None:
+    """Sees its token expire as often as the argument says; waits for a line when nobody is signed in any more."""
+    left = int(sys.argv[2])
+    while left > 0:
+        began = time.monotonic()
+        try:
+            client.access_token(force=True)
+        except versola.ReauthenticateError as error:
+            say(signed_out=error.cause.name, began=began)
+            sys.stdin.readline()
+        else:
+            say(refreshed=True)
+            left -= 1
+
+
 def main() -> None:
-    what = {"login": login, "resume": resume, "whoami": whoami}[sys.argv[1]]
-    configuration = versola.OAuthConfiguration(
-        **json.loads(os.environ["CONFIGURATION"]), browser=lambda url: say(url=url)
-    )
+    what = {f.__name__: f for f in (login, resume, whoami, token, refresh, work)}[sys.argv[1]]
+    settings = json.loads(os.environ["CONFIGURATION"])
+    if "endpoints" in settings:
+        settings["endpoints"] = versola.ProviderEndpoints(**settings["endpoints"])
+    configuration = versola.OAuthConfiguration(**settings, browser=lambda url: say(url=url))
     with versola.OAuthClient(configuration) as client:
         what(client)
 

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,15 +25,20 @@ class Unavailable(Exception):
     """This peer is not to be had here, and the message says what would change that."""
 
 
-@dataclass(frozen=True)
+LOOPBACK = "http://127.0.0.1/callback"
+
+
+@dataclass
 class RunningPeer:
     peer: Peer
     issuer: str
-    redirect_uri: str
+    redirect_uri: str = LOOPBACK
     """What the app configures: without a port where the provider accepts any."""
+    post_logout_redirect_uri: str = LOOPBACK
     started_in: float = 0.0
     process: subprocess.Popen[str] | None = None
     data: Path | None = None
+    start_again: Callable[[], subprocess.Popen[str]] | None = None
 
     def memory_kib(self) -> int:
         """Resident memory of the provider's processes, the start script left out."""
@@ -40,7 +46,20 @@ class RunningPeer:
             return 0
         return sum(_resident_kib(pid) for pid in _descendants(self.process.pid))
 
+    def restart(self) -> None:
+        """Ends it as a machine that is shut down does, and starts it on what it kept. Raises Unavailable."""
+        if self.start_again is None:
+            raise Unavailable(f"{self.peer.name} was started by somebody else, who alone can restart it")
+        self._end()
+        self.process = self.start_again()
+        _ready_line(self.process, self.peer.name, 150)
+
     def stop(self) -> None:
+        self._end()
+        if self.data is not None:
+            shutil.rmtree(self.data, ignore_errors=True)
+
+    def _end(self) -> None:
         if self.process is None:
             return
         # The whole group: a start script that dies of its own leaves its children to us.
@@ -51,14 +70,14 @@ class RunningPeer:
         self.process.wait()
         if self.process.stdout is not None:
             self.process.stdout.close()
-        if self.data is not None:
-            shutil.rmtree(self.data, ignore_errors=True)
 
 
 def start(peer: Peer) -> RunningPeer:
     """The one that an issuer variable names, else a fresh one. Raises Unavailable."""
     if peer.issuer_variable is not None and (issuer := os.environ.get(peer.issuer_variable)):
-        return RunningPeer(peer, issuer, "http://127.0.0.1/callback")
+        # Where only one port will do, it is the one that compose.yaml's clients have.
+        logout = "http://127.0.0.1:47001/callback" if peer.exact_logout_port else LOOPBACK
+        return RunningPeer(peer, issuer, post_logout_redirect_uri=logout)
     folder = _own_copy(_source(peer), peer.folder)
     environment = {**os.environ, "PEERS": str(_cache() / "installed")}
     _install(peer, folder, environment)
@@ -107,28 +126,35 @@ def _install(peer: Peer, folder: Path, environment: dict[str, str]) -> None:
 
 def _run(peer: Peer, folder: Path, environment: dict[str, str]) -> RunningPeer:
     port = free_port(peer.consecutive_ports)
-    redirect_uri = "http://127.0.0.1/callback"
-    if peer.exact_redirect_port:
-        redirect_uri = f"http://127.0.0.1:{free_port()}/callback"
-        environment = {**environment, "REDIRECTS": redirect_uri}
+    running = RunningPeer(peer, issuer="")
+    if peer.exact_redirect_port or peer.exact_logout_port:
+        registered = f"http://127.0.0.1:{free_port()}/callback"
+        environment = {**environment, "REDIRECTS": registered}
+        running.post_logout_redirect_uri = registered
+        if peer.exact_redirect_port:
+            running.redirect_uri = registered
+    data = running.data = Path(tempfile.mkdtemp(prefix=f"versola-{peer.name}-"))
+
+    def start_again() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["bash", str(folder / "run.sh"), str(port), str(data)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
     began = time.monotonic()
-    data = Path(tempfile.mkdtemp(prefix=f"versola-{peer.name}-"))
-    process = subprocess.Popen(
-        ["bash", str(folder / "run.sh"), str(port), str(data)],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    running = RunningPeer(peer, "", redirect_uri, 0.0, process, data)
+    running.process, running.start_again = start_again(), start_again
     try:
-        issuer = _ready_line(process, peer.name, 150)
+        running.issuer = _ready_line(running.process, peer.name, 150)
     except BaseException:
         running.stop()
         raise
-    return RunningPeer(peer, issuer, redirect_uri, time.monotonic() - began, process, data)
+    running.started_in = time.monotonic() - began
+    return running
 
 
 def _ready_line(process: subprocess.Popen[str], name: str, seconds: float) -> str:

@@ -10,15 +10,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
 
+import keycloak_admin
+from conftest import unavailable
 from peers import HYDRA, KEYCLOAK
 from person_at_browser import PersonAtBrowser
-from running_peer import RunningPeer
+from running_peer import RunningPeer, Unavailable
+from token_proxy import TokenProxy
 from walker import Decision, Person
 
 if TYPE_CHECKING:
@@ -38,18 +42,21 @@ def metadata_of(running: RunningPeer) -> dict[str, Any]:
     return members
 
 
+def proxy_before(running: RunningPeer) -> TokenProxy:
+    return TokenProxy(metadata_of(running), iss_in_redirect=bool(running.peer.answers("iss_in_redirect")))
+
+
 def user_info(running: RunningPeer, access_token: str) -> requests.Response:
     headers = {"Authorization": f"Bearer {access_token}"}
     return requests.get(metadata_of(running)["userinfo_endpoint"], headers=headers, timeout=10)
 
 
-def test_a_person_signs_in_an_api_is_called_and_the_person_signs_out(
-    running: RunningPeer, new_client: NewClient, person: SitDown
-) -> None:
+def test_a_session_from_login_to_logout(running: RunningPeer, new_client: NewClient, person: SitDown) -> None:
+    """Login, API, UserInfo, refresh, restart of the program, refresh, revocation, end of the provider's session."""
     import versola
 
     alice = person()
-    client = new_client(browser=alice)
+    client = new_client(browser=alice, post_logout_redirect_uri=running.post_logout_redirect_uri)
     assert client.state is versola.SessionState.UNAUTHENTICATED
 
     identity = client.login(timeout=PATIENCE)
@@ -63,9 +70,23 @@ def test_a_person_signs_in_an_api_is_called_and_the_person_signs_out(
     assert token.type.lower() == "bearer" and token.expires_at is not None
     answer = user_info(running, token.value)
     assert answer.status_code == 200 and answer.json()["sub"] == identity.subject
+    assert client.user_info(timeout=PATIENCE)["sub"] == identity.subject
+
+    refreshed = client.refresh(timeout=PATIENCE)
+    assert refreshed.value not in ("", token.value)
+    assert client.access_token().value == refreshed.value
+
+    with _program(running, "refresh") as again:
+        told = _line(again)
+    assert told["subject"] == identity.subject
+    assert told["token"] not in (token.value, refreshed.value)
+    # The refresh token that the other process left is the one that works.
+    last = client.refresh(timeout=PATIENCE).value
 
     result = client.logout(timeout=PATIENCE)
     assert result.token_revoked == running.peer.answers("token_revoked")
+    assert result.session_ended == running.peer.answers("session_ended")
+    assert (user_info(running, last).status_code == 401) == running.peer.answers("dead_after_logout")
     assert client.state is versola.SessionState.UNAUTHENTICATED
     with pytest.raises(versola.ReauthenticateError) as refused:
         client.access_token()
@@ -128,6 +149,68 @@ def test_endpoints_given_by_hand_in_place_of_discovery(
     client = new_client(issuer=None, endpoints=endpoints, browser=person())
     identity = client.login(timeout=PATIENCE)
     assert user_info(running, client.access_token().value).json()["sub"] == identity.subject
+    assert client.logout(timeout=PATIENCE).token_revoked == running.peer.answers("token_revoked")
+
+
+@pytest.mark.parametrize("running", [HYDRA, KEYCLOAK], ids=lambda peer: peer.name, indirect=True)
+def test_a_session_without_a_refresh_token_ends_with_its_access_token(
+    running: RunningPeer, new_client: NewClient, person: SitDown, caplog: pytest.LogCaptureFixture
+) -> None:
+    import versola
+
+    caplog.set_level("INFO", logger="versola")
+    if running.peer is KEYCLOAK:
+        client_id = "native-no-refresh"
+        # The one of compose.yaml has it from its realm.
+        if running.process is not None:
+            keycloak_admin.shorten_access_tokens(running, client_id, seconds=3)
+    else:
+        client_id = "native-short"
+    with proxy_before(running) as proxy:
+        client = new_client(
+            issuer=None,
+            endpoints=versola.ProviderEndpoints(**proxy.endpoints()),
+            client_id=client_id,
+            scopes=("openid", "profile"),
+            browser=person(),
+        )
+        client.login(timeout=PATIENCE)
+        states = client.session_states()
+        assert next(states).state is versola.SessionState.AUTHENTICATED
+        assert "this session will end with its access token" in caplog.text
+        token = client.access_token()
+        assert client.access_token().value == token.value
+        with pytest.raises(versola.ReauthenticateError) as refused:
+            client.refresh()
+        assert refused.value.cause is versola.ReauthenticateCause.SESSION_EXPIRED
+        assert client.state is versola.SessionState.AUTHENTICATED
+
+        ended = next(states)
+        assert ended.state is versola.SessionState.UNAUTHENTICATED
+        assert ended.reason is not None and ended.reason.cause is versola.ReauthenticateCause.SESSION_EXPIRED
+        assert token.expires_at is not None and datetime.now(timezone.utc) >= token.expires_at - timedelta(seconds=1)
+        with pytest.raises(versola.ReauthenticateError) as expired:
+            client.access_token()
+        assert expired.value.cause is versola.ReauthenticateCause.SESSION_EXPIRED
+        assert [one.grant_type for one in proxy.sent()] == ["authorization_code"]
+
+
+@pytest.mark.parametrize("running", [KEYCLOAK], ids=lambda peer: peer.name, indirect=True)
+def test_the_session_goes_on_after_the_provider_was_restarted(
+    running: RunningPeer, new_client: NewClient, person: SitDown
+) -> None:
+    client = new_client(browser=person())
+    identity = client.login(timeout=PATIENCE)
+    before = client.access_token()
+    try:
+        running.restart()
+    except Unavailable as reason:
+        unavailable(str(reason))
+    assert client.access_token() == before
+    assert client.user_info(timeout=PATIENCE)["sub"] == identity.subject
+    assert client.refresh(timeout=PATIENCE).value != before.value
+    with _program(running, "refresh") as again:
+        assert _line(again)["subject"] == identity.subject
     assert client.logout(timeout=PATIENCE).token_revoked == running.peer.answers("token_revoked")
 
 

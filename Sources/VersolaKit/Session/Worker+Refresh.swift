@@ -37,13 +37,26 @@ extension Worker {
         case again(afterMillis: Int64, Sender.Failure)
     }
 
+    /// What one refresh is about.
+    private struct Purpose {
+        /// What was found wanting. Taken before the first wait: what a sibling stores meanwhile is adopted as it comes, and
+        /// must not be mistaken for it.
+        var token: AccessToken?
+        var generation: Int64?
+        var endpoint: String
+        var budget: OperationBudget
+    }
+
     /// The lock is released while backing off, and every sending has a note of its own.
     private func refreshWithRetries(_ budget: OperationBudget) async throws(OAuthError) -> AccessToken {
-        let endpoint = try await metadata.metadata(budget: budget).tokenEndpoint
+        let found = session.contents
+        let purpose = Purpose(
+            token: found.accessToken, generation: found.grant?.generation,
+            endpoint: try await metadata.metadata(budget: budget).tokenEndpoint, budget: budget)
         var last: Sender.Failure?
         while true {
             let lock = try await lockRefresh(budget)
-            let attempt = try await refreshUnderLock(endpoint, budget, after: last)
+            let attempt = try await refreshUnderLock(purpose, after: last)
             lock.release()
             switch attempt {
             case .token(let token): return token
@@ -55,26 +68,24 @@ extension Worker {
     }
 
     private func refreshUnderLock(
-        _ endpoint: String, _ budget: OperationBudget, after last: Sender.Failure?
+        _ purpose: Purpose, after last: Sender.Failure?
     ) async throws(OAuthError) -> Attempt {
-        try await saveUnsaved(budget)
+        try await saveUnsaved(purpose.budget)
         // Once more if another login replaced the grant while ours was on the wire: that is another token.
         var rejection: OAuthError?
-        let generation = session.contents.grant?.generation
         for _ in 0..<2 {
-            let known = session.contents.accessToken
             guard let grant = try adoptStoredGrant(), let refreshToken = grant.refreshToken else { break }
             // A sibling was faster, and the sealed cache shares what it got.
-            if let token = grant.accessToken, token != known, token.satisfies(TokenOptions(), time) {
+            if let token = grant.accessToken, token != purpose.token, token.satisfies(TokenOptions(), time) {
                 return .token(token)
             }
-            if grant.generation != generation, let token = session.contents.accessToken,
+            if grant.generation != purpose.generation, let token = session.contents.accessToken,
                 token.satisfies(TokenOptions(), time)
             {
                 return .token(token)
             }
             do throws(OAuthError) {
-                if let attempt = try await send(refreshToken, of: grant, to: endpoint, budget, after: last) {
+                if let attempt = try await send(refreshToken, of: grant, for: purpose, after: last) {
                     return attempt
                 }
                 continue
@@ -129,11 +140,11 @@ extension Worker {
     /// - Returns: `nil` when another login replaced the grant meanwhile, or another process ended it.
     /// - Throws: SessionExpired after a logout here.
     private func send(
-        _ refreshToken: String, of grant: Grant, to endpoint: String, _ budget: OperationBudget,
-        after last: Sender.Failure?
+        _ refreshToken: String, of grant: Grant, for purpose: Purpose, after last: Sender.Failure?
     ) async throws(OAuthError) -> Attempt? {
+        let budget = purpose.budget
         try store.beginRefresh()
-        let request = Refresh.request(refreshToken, tokenEndpoint: endpoint, clientId: configuration.clientId)
+        let request = Refresh.request(refreshToken, tokenEndpoint: purpose.endpoint, clientId: configuration.clientId)
         let step = await sender.step(.refresh, request, budget: budget, after: last)
         let receivedAt = Moment(time)
         var grant = grant

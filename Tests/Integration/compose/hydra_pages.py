@@ -20,6 +20,8 @@ ADMIN = os.environ.get("HYDRA_ADMIN", "http://127.0.0.1:4445")
 HOST, _, PORT = os.environ.get("LISTEN", "127.0.0.1:4446").rpartition(":")
 PEOPLE, PASSWORD = ("alice", "bob"), "correct-horse"
 REDIRECT_URIS = ["http://127.0.0.1/callback"]
+# Here Hydra wants the very port.
+POST_LOGOUT_REDIRECT_URIS = ["http://127.0.0.1:47001/callback"]
 DENIED = {"error": "access_denied", "error_description": "The person said no"}
 
 
@@ -31,7 +33,7 @@ def admin(method: str, path: str, body: Any = None, **query: str) -> Any:
         return json.loads(answer.read() or b"null")
 
 
-def register(client_id: str, *, asks: bool) -> None:
+def register(client_id: str, *, asks: bool = False, **more: object) -> None:
     client = {
         "client_id": client_id,
         "client_name": client_id,
@@ -39,10 +41,11 @@ def register(client_id: str, *, asks: bool) -> None:
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "redirect_uris": REDIRECT_URIS,
-        "post_logout_redirect_uris": REDIRECT_URIS,
+        "post_logout_redirect_uris": POST_LOGOUT_REDIRECT_URIS,
         "scope": "openid profile email offline_access",
         "skip_consent": not asks,
         "skip_logout_consent": not asks,
+        **more,
     }
     try:
         admin("POST", "/admin/clients", client)
@@ -159,4 +162,5 @@ def wait_for_hydra() -> None:
 wait_for_hydra()
 register("native-app", asks=False)
 register("native-consent", asks=True)
+register("native-short", authorization_code_grant_access_token_lifespan="3s")
 ThreadingHTTPServer((HOST, int(PORT)), Pages).serve_forever()
