@@ -7,8 +7,8 @@ Every fenced block in C or Python has to compile; comments that Markdown does no
     <!-- run NAME; token 503; says show_retry_button -->  a function: called with a client that has a stored session
 
 Steps are separated by `;`. `ENDPOINT STATUS` is the next answer of that endpoint, `step-up` that of UserInfo when it wants
-a stronger sign-in, `pastes` plays the person who copies the redirect back, `says TEXT` is a line of the output, in order.
-Several comments are several runs. Issuer, client id and API of the examples stand for those of the scripted provider, and
+a stronger sign-in, `pastes` plays the person who copies the redirect back, `twice` runs the program again, `says TEXT` is a
+line of the output, in order, and `ENDPOINT is asked N times` counts. Several comments are several runs. Issuer, client id and API of the examples stand for those of the scripted provider, and
 the functions below for those that an app would have.
 """
 
@@ -109,6 +109,11 @@ class Run:
     def says(self) -> list[str]:
         return [step.partition(" ")[2] for step in self.steps if step.startswith("says ")]
 
+    @property
+    def asks(self) -> dict[str, int]:
+        found = (re.fullmatch(r"(\w+) is asked (\d+) times?", step) for step in self.steps)
+        return {one[1]: int(one[2]) for one in found if one}
+
     def source(self, issuer: str) -> str:
         """The program: a function gets the app around it. The examples' names become those of the scripted provider."""
         app, main = {"c": (APP_IN_C, MAIN_IN_C), "python": (APP_IN_PYTHON, MAIN_IN_PYTHON)}[self.block.language]
@@ -163,8 +168,9 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture
-def environment(tmp_path: Path, own_state_directory: Path) -> dict[str, str]:
+def environment(tmp_path: Path, own_state_directory: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A home of its own, and a browser whose person has signed in at the provider long ago."""
+    monkeypatch.setenv("VERSOLA_LIBRARY", str(LIBRARY))
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/Tests/abi/browser.py" "$1"\n')
     browser.chmod(0o755)
@@ -173,7 +179,6 @@ def environment(tmp_path: Path, own_state_directory: Path) -> dict[str, str]:
         "HOME": str(tmp_path),
         "XDG_STATE_HOME": str(own_state_directory),
         "BROWSER": str(browser),
-        "VERSOLA_LIBRARY": str(LIBRARY),
         "PYTHONPATH": str(ROOT / "bindings/python/src"),
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
@@ -196,7 +201,8 @@ def test_it_runs(
         elif step == "step-up":
             provider.script("userinfo", STEP_UP)
         else:
-            assert step == "pastes" or step.startswith("says "), f"no such step: {step}"
+            known = step in ("pastes", "twice") or step.startswith("says ") or " is asked " in step
+            assert known, f"no such step: {step}"
     source = run.source(provider.issuer)
     if run.block.language == "c":
         command = [str(compiled(source, tmp_path, str(LIBRARY), f"-Wl,-rpath,{LIBRARY.resolve().parent}"))]
@@ -204,12 +210,16 @@ def test_it_runs(
         file = tmp_path / "block.py"
         file.write_text(source)
         command = [sys.executable, "-u", str(file)]
-    status, output = outcome(command, environment, provider.issuer if "pastes" in run.steps else None)
-    assert status == 0, output
+    output = ""
+    for _ in range(2 if "twice" in run.steps else 1):
+        status, printed = outcome(command, environment, provider.issuer if "pastes" in run.steps else None)
+        output += printed
+        assert status == 0, output
     said = iter(output.splitlines())
     for line in run.says:
         assert line in said, f"missing, or not in this order: {line!r} in\n{output}"
     assert provider.unused_answers() == {}
+    assert {endpoint: len(provider.requests(endpoint)) for endpoint in run.asks} == run.asks
 
 
 def outcome(command: list[str], environment: dict[str, str], pasted_from: str | None) -> tuple[int, str]:
