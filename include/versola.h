@@ -24,7 +24,8 @@
  * at the next start. Build with `cc hello.c $(pkg-config --cflags --libs versola)`.
  *
  * This header is the contract. It reads in this order: conventions, errors, configuration, results, client with its
- * blocking forms, queue and asynchronous forms, versions.
+ * blocking forms, events with the queue and the asynchronous forms, versions. The three sinks (queue, callback, Dart port)
+ * are among the settings.
  *
  *
  * CONVENTIONS
@@ -47,6 +48,11 @@
  * Threads. client and queue may be used from any number of threads at once. error, token, identity, event and string are
  * immutable. config, endpoints, login_options and token_options are builders for one thread at a time; what takes a builder
  * copies it.
+ *
+ * Events. What a client has to tell by itself - completions, session states, questions, logs - goes to its sink, chosen
+ * before it is made: a queue with a descriptor for event loops (plain C, Python), a callback on a serial queue of the
+ * client's own, or a Dart port. Whatever the sink, an event is owned by whoever receives it, every operation that was
+ * started completes exactly once, and CLOSED comes last. Without a sink there are the blocking forms.
  *
  * Processes. The library installs no signal handler, writes nothing to stdout or stderr, changes no environment, locale,
  * umask or working directory. After fork() the child gets an error from every call and releases do nothing; the parent goes
@@ -309,16 +315,17 @@ versola_config_set_queue(versola_config *VERSOLA_NULLABLE config, versola_queue 
 typedef void (*versola_callback)(void *VERSOLA_NULLABLE context, versola_event *VERSOLA_NULLABLE event);
 /*
  * Events are handed to `callback` on a serial queue of the client's own, one at a time, in order, never on the caller's
- * stack and no lock held: every function may be called inside except the blocking ones, which fail at once there.
- * `context_free` (may be NULL) runs once with `context`, on the same queue, after the event CLOSED; not at all when no
- * client is made. One client is made of a configuration with a callback: another one needs a context of its own.
+ * stack and no lock held; the first may come before versola_client_create has returned. Every function may be called
+ * inside except the blocking ones (`_wait`), which fail at once there. `context_free` (may be NULL) runs once with
+ * `context`, on the same queue, after the event CLOSED; not at all when no client is made. One client is made of a
+ * configuration with a callback: another one needs a context of its own, set anew.
  */
 VERSOLA_API int32_t versola_config_set_callback(
     versola_config *VERSOLA_NULLABLE config, versola_callback VERSOLA_NULLABLE callback, void *VERSOLA_NULLABLE context,
     void (*VERSOLA_NULLABLE context_free)(void *VERSOLA_NULLABLE context));
 /*
  * For Dart. `post_c_object` is NativeApi.postCObject, `port` a SendPort's nativePort: the address of each event arrives
- * there as an int, and the receiver owns the event. A post that answers false releases it.
+ * there as an int, and the receiver owns the event. A post that answers false (the isolate is gone) releases it.
  */
 VERSOLA_API int32_t versola_config_set_dart_port(
     versola_config *VERSOLA_NULLABLE config, int64_t port, const void *VERSOLA_NULLABLE post_c_object);
@@ -436,8 +443,9 @@ VERSOLA_API void versola_client_release(versola_client *VERSOLA_NULLABLE client)
 /* Ends every waiting call and login with SYSTEM_CANCELLED and stops listening. The session stays in the store; a token
  * request already on the wire is finished and its answer stored. Further calls fail. Never blocks. */
 VERSOLA_API void versola_client_close(versola_client *VERSOLA_NULLABLE client);
-/* Closes, and returns when nothing of the client is running any more and every event of it has been handed to the sink.
- * SYSTEM_CANCELLED when that took longer than timeout_ms. */
+/* Closes, and returns when nothing of the client is running any more and every event of it has been delivered: it lies in
+ * the queue, was posted, or its callback has returned, and `context_free` with it. SYSTEM_CANCELLED when that took longer
+ * than timeout_ms. */
 VERSOLA_API int32_t versola_client_close_wait(
     versola_client *VERSOLA_NULLABLE client, int64_t timeout_ms, versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
 
@@ -523,7 +531,8 @@ VERSOLA_API versola_queue *VERSOLA_NULLABLE versola_queue_new(void);
 VERSOLA_API int32_t versola_queue_fd(const versola_queue *VERSOLA_NULLABLE queue);
 /* Gives the oldest event, or NULL when there is none. Never blocks. */
 VERSOLA_API versola_event *VERSOLA_NULLABLE versola_queue_pop(versola_queue *VERSOLA_NULLABLE queue);
-/* As pop, but waits up to timeout_ms (-1: without limit) for an event; any other negative number is 0. */
+/* As pop, but waits up to timeout_ms (-1: without limit) for an event; any other negative number is 0. Inside a callback it
+ * does not wait. */
 VERSOLA_API versola_event *VERSOLA_NULLABLE versola_queue_wait(versola_queue *VERSOLA_NULLABLE queue, int64_t timeout_ms);
 /* Events nobody took are released with the queue. */
 VERSOLA_API void versola_queue_release(versola_queue *VERSOLA_NULLABLE queue);
@@ -560,7 +569,7 @@ VERSOLA_API const char *VERSOLA_NULLABLE versola_event_url(const versola_event *
 VERSOLA_API int32_t versola_event_log_level(const versola_event *VERSOLA_NULLABLE event);
 /* Lent, or NULL. */
 VERSOLA_API const char *VERSOLA_NULLABLE versola_event_message(const versola_event *VERSOLA_NULLABLE event);
-/* Log events lost before this one because more than 1,024 lay in the queue. */
+/* Log events lost before this one because more than 1,024 lay in the queue; 0 with the other sinks. */
 VERSOLA_API uint64_t versola_event_dropped(const versola_event *VERSOLA_NULLABLE event);
 
 enum versola_open_url_answer {

@@ -75,7 +75,10 @@ public func versola_client_close_wait(_ client: OpaquePointer?, _ timeout_ms: In
         let timeout = try Timeout(timeout_ms)
         client.client.close()
         let idle = Waiter<Void>()
-        client.client.whenIdle { idle.fill(()) }
+        client.client.whenIdle { [sink = client.sink] in
+            guard let sink else { return idle.fill(()) }
+            sink.whenDelivered { idle.fill(()) }
+        }
         guard idle.wait(timeout) != nil else {
             throw .recoverable(.systemCancelled, "close: something of the client is still running")
         }

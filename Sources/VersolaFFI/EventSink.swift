@@ -7,6 +7,12 @@ import VersolaKit
 /// Where a client's events go. `push` may be called under the session's lock: it only passes the event on.
 protocol EventSink: AnyObject, Sendable {
     func push(_ content: Event.Content, of clientSerial: UInt64)
+    /// Calls `handler` when everything pushed before has been handed over.
+    func whenDelivered(_ handler: @escaping @Sendable () -> Void)
+}
+
+extension EventSink {
+    func whenDelivered(_ handler: @escaping @Sendable () -> Void) { handler() }
 }
 
 /// Calls a C function on a serial queue of its own.
@@ -38,6 +44,10 @@ final class CallbackSink: EventSink, @unchecked Sendable {
             callback(context, give(event))
             if isLast { contextFree?(context) }
         }
+    }
+
+    func whenDelivered(_ handler: @escaping @Sendable () -> Void) {
+        queue.async(execute: handler)
     }
 }
 

@@ -117,7 +117,7 @@ public func versola_queue_pop(_ queue: OpaquePointer?) -> OpaquePointer? {
 @implementation @_cdecl("versola_queue_wait")
 public func versola_queue_wait(_ queue: OpaquePointer?, _ timeout_ms: Int64) -> OpaquePointer? {
     guard !shim_process_is_forked_child() else { return nil }
-    return object(queue, as: EventQueue.self)?.wait(timeout_ms).map(give)
+    return object(queue, as: EventQueue.self)?.wait(CallbackSink.isDelivering ? 0 : timeout_ms).map(give)
 }
 
 @implementation @_cdecl("versola_queue_release")
