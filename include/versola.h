@@ -240,7 +240,7 @@ VERSOLA_API int32_t versola_config_set_endpoints(
 VERSOLA_API int32_t versola_config_set_store_auto(versola_config *VERSOLA_NULLABLE config);
 /* Nothing is written; the session ends with the client. */
 VERSOLA_API int32_t versola_config_set_store_memory(versola_config *VERSOLA_NULLABLE config);
-/* The store's key lives in this file: an absolute path, in a directory that exists; mode 0600; made while nothing is stored. */
+/* The store's key lives in this file, made while nothing is stored yet (mode 0600). The path is absolute, its directory exists. */
 VERSOLA_API int32_t
 versola_config_set_store_key_file(versola_config *VERSOLA_NULLABLE config, const char *VERSOLA_NULLABLE path);
 

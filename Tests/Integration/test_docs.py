@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The code of the documentation, run as its readers would run it.
 
-Every fenced block in C or Python has to compile; comments that Markdown does not show, right before it, say how it is run:
+Every fenced block in C or Python has to compile. Comments right before it, which nobody sees, say how it is run:
 
-    <!-- run; says Hello, alice -->                      a program: ends with status 0 and prints this line
+    <!-- run; says Hello, alice -->                       a program: ends with status 0 and prints this line
     <!-- run NAME; token 503; says show_retry_button -->  a function: called with a client that has a stored session
 
-Steps are separated by `;`. `ENDPOINT STATUS` is the next answer of that endpoint, `step-up` that of UserInfo when it wants
-a stronger sign-in, `pastes` plays the person who copies the redirect back, `twice` runs the program again, `says TEXT` is a
-line of the output, in order, and `ENDPOINT is asked N times` counts. Several comments are several runs. Issuer, client id and API of the examples stand for those of the scripted provider, and
-the functions below for those that an app would have.
+Several comments are several runs. What follows `run`, separated by `;`:
+
+    ENDPOINT STATUS            the next answer of this endpoint of the scripted provider
+    step-up                    the next answer of UserInfo: a demand for a stronger sign-in
+    pastes                     a person copies the redirect of the URL that is shown back into the program
+    twice                      the program is run again, on the same store
+    says TEXT                  a line of the output; several are found in this order
+    ENDPOINT is asked N times  by all runs together
+
+Issuer, client id and API of the examples stand for those of the scripted provider, and the functions below for those
+that an app would have.
 """
 
 from __future__ import annotations
@@ -96,11 +103,10 @@ class Run:
     function: str | None
     steps: tuple[str, ...]
 
-    def __init__(self, block: Block, text: str) -> None:
-        first, *steps = (part.strip() for part in text.split(";"))
-        object.__setattr__(self, "block", block)
-        object.__setattr__(self, "function", first.partition(" ")[2] or None)
-        object.__setattr__(self, "steps", tuple(steps))
+    @classmethod
+    def parse(cls, block: Block, comment: str) -> Run:
+        first, *steps = (part.strip() for part in comment.split(";"))
+        return cls(block, first.partition(" ")[2] or None, tuple(steps))
 
     def __str__(self) -> str:
         return "; ".join([str(self.block), *(step.replace(" ", "-") for step in self.steps)])
@@ -138,7 +144,7 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
-RUNS = [Run(block, text) for block in BLOCKS for text in block.runs]
+RUNS = [Run.parse(block, comment) for block in BLOCKS for comment in block.runs]
 
 
 def compiled(source: str, folder: Path, *more: str) -> Path:
@@ -223,7 +229,7 @@ def test_it_runs(
 
 
 def outcome(command: list[str], environment: dict[str, str], pasted_from: str | None) -> tuple[int, str]:
-    """Status and output. The person, if there is one, copies the redirect of the URL that was shown into the program."""
+    """Status and output. With an issuer, the redirect of a URL of it that was shown is pasted into the program."""
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
