@@ -17,6 +17,8 @@ final class TemporaryFolder: Sendable {
 
     func write(_ name: String, _ text: String, mode: mode_t = 0o600) {
         let descriptor = Glibc.open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+        // Said again: the mode of open is cut by the process's umask, which other tests change.
+        fchmod(descriptor, mode)
         _ = text.withCString { Glibc.write(descriptor, $0, strlen($0)) }
         close(descriptor)
     }

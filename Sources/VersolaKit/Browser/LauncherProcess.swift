@@ -8,20 +8,22 @@ struct LauncherProcess: Sendable {
     private let pid: pid_t
     private let log: Log
 
-    /// Starts it and returns; how it ended is logged once it has. It may well run as long as the browser does.
+    /// Starts it and returns whether it runs; how it ended is logged once it has. It may well run as long as the browser does.
     static func start(
         _ path: String, arguments: [String], environment: [String], log: Log
-    ) {
+    ) -> Bool {
         let name = path.split(separator: "/").last.map(String.init) ?? path
         var pid: pid_t = 0
         let failed = withCStrings([path] + arguments) { arguments in
             withCStrings(environment) { shim_spawn_detached(path, arguments, $0, &pid) }
         }
         guard failed == 0 else {
-            return log(.warning, "the browser launcher \(name) cannot be started: \(String(cString: strerror(failed)))")
+            log(.warning, "the browser launcher \(name) cannot be started: \(String(cString: strerror(failed)))")
+            return false
         }
         log(.debug, "the browser launcher \(name) was started")
         LauncherProcess(name: name, pid: pid, log: log).awaitEnd()
+        return true
     }
 
     private func awaitEnd() {

@@ -12,8 +12,14 @@ struct SystemBrowser: Browser {
     }
 
     func open(_ url: String, report: @escaping @Sendable (BrowserReport) -> Void) {
+        if start(url) { report(.opened) } else { report(.failed) }
+    }
+
+    /// Whether a launcher runs now; what becomes of it is logged.
+    private func start(_ url: String) -> Bool {
         guard Self.isSafe(url) else {
-            return log(.error, "no browser was started: the URL is not a plain http or https URL")
+            log(.error, "no browser was started: the URL is not a plain http or https URL")
+            return false
         }
         switch environment.choice {
         case .none(let reason): log(.info, "no browser was started: \(reason)")
@@ -27,6 +33,7 @@ struct SystemBrowser: Browser {
                     path, arguments: launcher.arguments(for: url), environment: environment.inherited, log: log)
             }
         }
+        return false
     }
 
     /// http or https and nothing but the characters of a URI (RFC 3986 §2): it cannot be taken for an option, a path or a

@@ -35,7 +35,7 @@ extension Worker {
         }
         wait(step)
         browser.open(url) { [weak self] report in
-            guard report == .userClosed || report == .systemClosed else { return }
+            guard report != .opened else { return }
             self?.start { $0.leaveEndSession(false) }
         }
         return (try? await step.outcome.result.get()) ?? false

@@ -113,7 +113,7 @@ extension Worker {
         dependencies.browser?.open(request.authorizationURL) { [weak self] report in
             switch report {
             case .opened: break
-            case .failed: self?.log(.warning, "browser: none could be opened; the login waits for its redirect")
+            case .failed: self?.log(.info, "browser: none was opened; the login waits for its redirect")
             case .userClosed: self?.start { $0.browserClosed(id, .user) }
             case .systemClosed: self?.start { $0.browserClosed(id, .system) }
             }
