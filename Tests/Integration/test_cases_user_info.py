@@ -72,6 +72,27 @@ def test_a_failed_user_info_changes_neither_state_nor_grant(bench: Bench, answer
     assert bench.grant_types() == [EXCHANGE]
 
 
+MALFORMED = [r'"\z"', '"\n"', '"\t"', r'"\u12g4"', r'"\u12"', "01", "1.", ".5", "1e", "--1", "1.2.3", "-", "1e+", "+1", "nul"]
+
+
+@pytest.mark.parametrize("value", MALFORMED, ids=repr)
+def test_a_body_that_another_parser_would_refuse_is_not_handed_out(bench: Bench, value: str) -> None:
+    with bench.signed_in() as client:
+        for malformed in (value, f'[{{"x": {value}}}]'):
+            body = f'{{"sub": "{bench.provider.subject}", "x": {malformed}}}'
+            bench.provider.script("userinfo", Answer(status=200, body=body))
+            with bench.refused(RecoverableCause.SERVER):
+                client.user_info()
+
+
+@pytest.mark.parametrize("value", ["0", "-0", "-1.5e-3", "1E+9", "10", "1" * 400, r'"\ud800\"\/"', '"й😀"', "[]", "{}"])
+def test_every_well_formed_value_is_handed_out_as_it_came(bench: Bench, value: str) -> None:
+    with bench.signed_in() as client:
+        body = f'{{"sub": "{bench.provider.subject}", "x": {value}}}'
+        bench.provider.script("userinfo", Answer(status=200, body=body))
+        assert client.user_info() == json.loads(body)
+
+
 def test_no_endpoint_is_provider_unsupported(bench: Bench) -> None:
     bench.provider.metadata.remove("userinfo_endpoint")
     with bench.signed_in() as client, bench.refused(ConfigurationCause.PROVIDER_UNSUPPORTED):
