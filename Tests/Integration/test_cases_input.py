@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import versola
 from cases import FULL, OWN_SCHEME, Bench, bench_fixture  # noqa: F401
 from provider import Answer
 from versola import ConfigurationCause, ReauthenticateCause, RecoverableCause, SessionState, VersolaError
@@ -259,7 +258,7 @@ def test_mutated_redirect_urls_are_true_false_or_a_typed_error(bench: Bench) -> 
             login, url = bench.begin_login(client)
             redirect = bench.redirect_of(url)
     client.cancel_login()
-    assert login.error().cause is RecoverableCause.USER_CANCELLED
+    assert login.error().code in CAUSES
 
 
 ENDPOINTS: dict[str, Callable[[Bench], str]] = {
@@ -299,8 +298,7 @@ def test_mutated_bodies_of_the_provider_are_taken_or_a_typed_error(bench: Bench,
             except VersolaError as error:
                 assert error.code in CAUSES, f"seed {mutator.seed}, turn {turn}"
                 bench.heard(error)
-            except Exception as error:
+            except (ValueError, AssertionError) as error:
                 raise AssertionError(f"seed {mutator.seed}, turn {turn}") from error
         bench.provider.unscript()
-    assert grant.state is not SessionState.REFRESHING
-    assert versola.__version__
+    assert grant.state is SessionState.AUTHENTICATED
