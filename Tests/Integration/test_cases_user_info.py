@@ -72,6 +72,43 @@ def test_a_failed_user_info_changes_neither_state_nor_grant(bench: Bench, answer
     assert bench.grant_types() == [EXCHANGE]
 
 
+MALFORMED = [
+    r'"\z"',
+    '"\n"',
+    '"\t"',
+    r'"\u12g4"',
+    r'"\u12"',
+    "01",
+    "1.",
+    ".5",
+    "1e",
+    "--1",
+    "1.2.3",
+    "-",
+    "1e+",
+    "+1",
+    "nul",
+]
+
+
+@pytest.mark.parametrize("value", MALFORMED, ids=repr)
+def test_a_body_that_another_parser_would_refuse_is_not_handed_out(bench: Bench, value: str) -> None:
+    with bench.signed_in() as client:
+        for malformed in (value, f'[{{"x": {value}}}]'):
+            body = f'{{"sub": "{bench.provider.subject}", "x": {malformed}}}'
+            bench.provider.script("userinfo", Answer(status=200, body=body))
+            with bench.refused(RecoverableCause.SERVER):
+                client.user_info()
+
+
+@pytest.mark.parametrize("value", ["0", "-0", "-1.5e-3", "1E+9", "10", "1" * 400, r'"\ud800\"\/"', '"й😀"', "[]", "{}"])
+def test_every_well_formed_value_is_handed_out_as_it_came(bench: Bench, value: str) -> None:
+    with bench.signed_in() as client:
+        body = f'{{"sub": "{bench.provider.subject}", "x": {value}}}'
+        bench.provider.script("userinfo", Answer(status=200, body=body))
+        assert client.user_info() == json.loads(body)
+
+
 def test_no_endpoint_is_provider_unsupported(bench: Bench) -> None:
     bench.provider.metadata.remove("userinfo_endpoint")
     with bench.signed_in() as client, bench.refused(ConfigurationCause.PROVIDER_UNSUPPORTED):
@@ -163,7 +200,9 @@ def test_a_401_to_a_token_no_longer_current_is_replayed_with_the_current_one_wit
 
 # --- Step-up ----------------------------------------------------------------------------------------------------------
 
-RFC9470 = 'Bearer error="insufficient_user_authentication", error_description="x", acr_values="gold silver", max_age="5"'
+RFC9470 = (
+    'Bearer error="insufficient_user_authentication", error_description="x", acr_values="gold silver", max_age="5"'
+)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +211,12 @@ RFC9470 = 'Bearer error="insufficient_user_authentication", error_description="x
         ([RFC9470], "gold silver", 5, None),
         (["Basic realm=x", RFC9470 + ', scope="pay"'], "gold silver", 5, "pay"),
         (['Basic realm="a, Bearer b", ' + RFC9470], "gold silver", 5, None),
-        (["Negotiate abcd==, " + RFC9470.replace("Bearer", "bEARER").replace("error=", "ERROR = ")], "gold silver", 5, None),
+        (
+            ["Negotiate abcd==, " + RFC9470.replace("Bearer", "bEARER").replace("error=", "ERROR = ")],
+            "gold silver",
+            5,
+            None,
+        ),
         (["Bearer error=insufficient_user_authentication"], None, None, None),
         (['Bearer error="insufficient_user_authentication", max_age="x"'], None, None, None),
         (['Bearer error="insufficient_user_authentication", max_age="99999999999999999999"'], None, None, None),
@@ -204,7 +248,9 @@ def test_a_newer_challenge_replaces_the_held_one_and_a_login_drops_it(bench: Ben
     client = bench.signed_in()
     states = client.session_states()
     for acr in ("gold", "silver"):
-        bench.provider.script("userinfo", challenged(f'Bearer error="insufficient_user_authentication", acr_values={acr}'))
+        bench.provider.script(
+            "userinfo", challenged(f'Bearer error="insufficient_user_authentication", acr_values={acr}')
+        )
         with bench.refused(STEP_UP) as caught:
             client.user_info()
         assert isinstance(caught.value, StepUpError) and caught.value.acr_values == acr

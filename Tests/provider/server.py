@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import ssl
 import threading
+import weakref
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
@@ -55,6 +56,7 @@ class Server:
         self.defects: list[Exception] = []
         """What went wrong in the handlers themselves; a client only sees its connection end."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._transports: weakref.WeakSet[asyncio.WriteTransport] = weakref.WeakSet()
         self._listener: asyncio.Server | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="provider", daemon=True)
@@ -89,11 +91,15 @@ class Server:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        # A TLS connection that we closed waits for the client's farewell, which an idle client never sends.
+        for transport in self._transports:
+            transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        self._transports.add(writer.transport)
         task.add_done_callback(self._tasks.discard)
         number = self._connections
         self._connections += 1

@@ -28,14 +28,15 @@ enum StrictJSON {
         } catch {
             throw .malformed
         }
-        guard hasDistinctMembers(bytes) else { throw .duplicateMember }
+        try check(bytes)
         return value
     }
 
     private static let whitespace = Array(" \t\r\n".utf8)
 
-    /// Whether the outermost object names no member twice; `bytes` are known to be well-formed JSON.
-    private static func hasDistinctMembers(_ bytes: [UInt8]) -> Bool {
+    /// Refuses an outermost object that names a member twice, and what the decoder passes over in members nobody asked it
+    /// for: strings and numbers against the grammar. The text may be handed on as it is, to parsers that look.
+    private static func check(_ bytes: [UInt8]) throws(Failure) {
         // Room for the members of most tokens: a set that grows hashes everything again.
         var names = Set<String>(minimumCapacity: 32)
         var depth = 0
@@ -51,27 +52,77 @@ enum StrictJSON {
             case UInt8(ascii: ","):
                 expectsName = depth == 1
             case UInt8(ascii: "\""):
-                let end = endOfString(bytes, from: index)
+                let end = try endOfString(bytes, from: index)
                 if expectsName {
-                    guard let name = text(of: bytes[index..<end]), names.insert(name).inserted else { return false }
+                    guard let name = text(of: bytes[index..<end]) else { throw .malformed }
+                    guard names.insert(name).inserted else { throw .duplicateMember }
                     expectsName = false
                 }
                 index = end - 1
+            case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+                index = try endOfNumber(bytes, from: index) - 1
             default:
                 break
             }
             index += 1
         }
-        return true
     }
 
-    /// The index after the closing quote of the string that starts at `start`.
-    private static func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
+    private static let escapes = Array("\"\\/bfnrtu".utf8)
+
+    /// The index after the closing quote of the string that starts at `start` (RFC 8259 §7).
+    private static func endOfString(_ bytes: [UInt8], from start: Int) throws(Failure) -> Int {
         var index = start + 1
         while index < bytes.count, bytes[index] != UInt8(ascii: "\"") {
-            index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
+            guard bytes[index] >= 0x20 else { throw .malformed }
+            if bytes[index] == UInt8(ascii: "\\") {
+                index += 1
+                guard index < bytes.count, escapes.contains(bytes[index]) else { throw .malformed }
+                if bytes[index] == UInt8(ascii: "u") {
+                    let digits = bytes.dropFirst(index + 1).prefix(4)
+                    guard digits.count == 4, digits.allSatisfy(isHexDigit) else { throw .malformed }
+                }
+            }
+            index += 1
         }
         return min(index + 1, bytes.count)
+    }
+
+    /// The index after the number that starts at `start` (RFC 8259 §6).
+    private static func endOfNumber(_ bytes: [UInt8], from start: Int) throws(Failure) -> Int {
+        var rest = bytes.dropFirst(start).prefix { isDigit($0) || "+-.eE".utf8.contains($0) }
+        let end = rest.endIndex
+        if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+        let hasLeadingZero = rest.first == UInt8(ascii: "0")
+        let whole = try skipDigits(&rest)
+        guard whole == 1 || !hasLeadingZero else { throw .malformed }
+        if rest.first == UInt8(ascii: ".") {
+            rest = rest.dropFirst()
+            _ = try skipDigits(&rest)
+        }
+        if let first = rest.first, first | 0x20 == UInt8(ascii: "e") {
+            rest = rest.dropFirst()
+            if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+            _ = try skipDigits(&rest)
+        }
+        guard rest.isEmpty else { throw .malformed }
+        return end
+    }
+
+    /// - Returns: how many there were, at least one.
+    private static func skipDigits(_ rest: inout ArraySlice<UInt8>) throws(Failure) -> Int {
+        let digits = rest.prefix(while: isDigit)
+        guard !digits.isEmpty else { throw .malformed }
+        rest = rest.dropFirst(digits.count)
+        return digits.count
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20)
     }
 
     /// What a quoted string says: an escape spells the same name differently.
