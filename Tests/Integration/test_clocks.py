@@ -140,9 +140,7 @@ def test_a_session_without_a_refresh_token_that_expired_in_sleep_is_over_when_th
 
 
 @pytest.mark.parametrize("off_by", [-YEAR, -3600, 3600, YEAR])
-def test_a_wrong_wall_clock_changes_nothing_for_an_access_token(
-    provider: Provider, start: Start, off_by: int
-) -> None:
+def test_a_wrong_wall_clock_changes_nothing_for_an_access_token(provider: Provider, start: Start, off_by: int) -> None:
     # An ID token is judged by the wall clock; without one, nothing here is.
     app = start()
     app.open(**settings(provider))
@@ -158,9 +156,7 @@ def test_a_wrong_wall_clock_changes_nothing_for_an_access_token(
 
 
 @pytest.mark.parametrize("off_by", [-YEAR, YEAR])
-def test_a_wrong_wall_clock_changes_nothing_for_the_sealed_cache(
-    provider: Provider, start: Start, off_by: int
-) -> None:
+def test_a_wrong_wall_clock_changes_nothing_for_the_sealed_cache(provider: Provider, start: Start, off_by: int) -> None:
     first = start()
     first.open(**settings(provider, access_token_cache="sealed"))
     first.login()

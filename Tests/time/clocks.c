@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: Apache-2.0
  *
- * Preloaded, it gives a program clocks that a test moves: CLOCK_BOOTTIME as a suspend does (nothing else moves, and timers
- * on that clock are due at once), CLOCK_REALTIME as somebody who sets the wall clock does.
+ * Preloaded, it gives a program clocks that a test moves: CLOCK_BOOTTIME as a suspend does (nothing else moves, and
+ * timers on that clock are due when it wakes), CLOCK_REALTIME as somebody who sets the wall clock does.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
