@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
 #include "curl_shims.h"
 
 #include <limits.h>
@@ -6,6 +7,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <sys/socket.h>
 
 CURLcode shim_curl_global_init(void) {
     return curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -38,6 +40,16 @@ CURLcode shim_curl_set_sink(CURL *easy, CURLoption option, curl_write_callback f
 
 CURLcode shim_curl_set_prerequest(CURL *easy, curl_prereq_callback function) {
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
+}
+
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
+    (void)context;
+    (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+CURLcode shim_curl_set_close_on_exec(CURL *easy) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 }
 
 CURLMcode shim_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {

@@ -11,7 +11,7 @@ final class ClientObject: Sendable {
 
     let serial: UInt64
     let client: OAuthClient
-    let queue: EventQueue?
+    let sink: (any EventSink)?
     /// Running asynchronous operations, for cancel.
     let operations = Lock<[UInt64: @Sendable (CancelReason) -> Void]>([:])
 
@@ -21,27 +21,28 @@ final class ClientObject: Sendable {
             return next
         }
         self.serial = serial
-        queue = config.queue
         let configuration = try config.configuration()
-        guard let queue else {
+        sink = try config.currentSink()
+        guard let sink else {
             guard config.browser != .app else {
-                throw invalid("browser: the app is to open URLs, but the client has no queue to ask it through")
+                throw invalid("browser: the app is to open URLs, but the client has no sink to ask it through")
             }
             client = try OAuthClient(configuration)
             return
         }
         client = try OAuthClient(
             configuration,
-            openURL: { url, report in queue.push(.openURL(CText(url), report: report), of: serial) },
+            openURL: { url, report in sink.push(.openURL(CText(url), report: report), of: serial) },
             logLevel: config.logLevel,
-            log: { level, message in queue.push(.log(level, CText(message), dropped: 0), of: serial) })
+            log: { level, message in sink.push(.log(level, CText(message), dropped: 0), of: serial) })
+        config.noteClient()
         client.observe { change in
-            queue.push(
+            sink.push(
                 .state(
                     change, url: change.authorizationURL.map(CText.init), reason: change.reason.map(ErrorObject.init)),
                 of: serial)
         }
-        client.whenIdle { queue.push(.closed, of: serial) }
+        client.whenIdle { sink.push(.closed, of: serial) }
     }
 }
 
@@ -74,7 +75,10 @@ public func versola_client_close_wait(_ client: OpaquePointer?, _ timeout_ms: In
         let timeout = try Timeout(timeout_ms)
         client.client.close()
         let idle = Waiter<Void>()
-        client.client.whenIdle { idle.fill(()) }
+        client.client.whenIdle { [sink = client.sink] in
+            guard let sink else { return idle.fill(()) }
+            sink.whenDelivered { idle.fill(()) }
+        }
         guard idle.wait(timeout) != nil else {
             throw .recoverable(.systemCancelled, "close: something of the client is still running")
         }

@@ -10,9 +10,7 @@ extension ClientObject {
         _ operation: versola_operation, id: UInt64, _ begin: (OAuthClient) -> Call<Value>,
         _ outcome: @escaping @Sendable (Value) -> (result: OperationResult, error: OAuthError?)
     ) throws(OAuthError) {
-        guard let queue else {
-            throw invalid("client: it was made without a queue; only the blocking forms can be used")
-        }
+        guard let sink else { throw invalid("client: it was made without a sink; only the blocking forms can be used") }
         try client.checkOpen()
         let isNew = operations.withLock { operations in
             guard operations[id] == nil else { return false }
@@ -29,7 +27,7 @@ extension ClientObject {
                 case .success(let value): outcome(value)
                 case .failure(let error): (.none, error)
                 }
-            queue.push(
+            sink.push(
                 .completion(operation: operation, id: id, result: value, error: error.map(ErrorObject.init)), of: serial
             )
         }

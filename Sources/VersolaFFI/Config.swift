@@ -45,8 +45,30 @@ final class Config: Builder {
     var proxy: String?
     var requestTimeoutMillis: Int64 = 15_000
     var clockSkewSeconds: Int64 = 60
+    var retry = RetryNumbers()
     var logLevel: LogLevel?
-    var queue: EventQueue?
+    var sink = Sink.none
+
+    enum Sink {
+        case none, taken
+        case shared(any EventSink)
+        /// For one client only.
+        case own(any EventSink)
+    }
+
+    /// The sink for the next client.
+    func currentSink() throws(OAuthError) -> (any EventSink)? {
+        switch sink {
+        case .none: return nil
+        case .shared(let sink), .own(let sink): return sink
+        case .taken: throw invalid("callback: a client was made with it already; another needs a context of its own")
+        }
+    }
+
+    /// A client was made.
+    func noteClient() {
+        if case .own = sink { sink = .taken }
+    }
 
     func configuration() throws(OAuthError) -> OAuthConfiguration {
         try check()
@@ -55,7 +77,7 @@ final class Config: Builder {
             scopes: scope.split(separator: " ").map(String.init), endpoints: endpoints, session: session, store: store,
             accessTokenCache: accessTokenCache,
             browser: browser, caFile: caFile, proxy: proxy, requestTimeoutMillis: requestTimeoutMillis,
-            clockSkewSeconds: clockSkewSeconds)
+            clockSkewSeconds: clockSkewSeconds, retryPolicy: try retry.policy())
     }
 }
 
@@ -182,5 +204,29 @@ public func versola_config_set_log_level(_ config: OpaquePointer?, _ level: Int3
 
 @implementation @_cdecl("versola_config_set_queue")
 public func versola_config_set_queue(_ config: OpaquePointer?, _ queue: OpaquePointer?) -> Int32 {
-    set(config) { (config: Config) throws(OAuthError) in config.queue = try required(queue, "queue") }
+    set(config) { (config: Config) throws(OAuthError) in
+        let queue: EventQueue = try required(queue, "queue")
+        config.sink = .shared(queue)
+    }
+}
+
+@implementation @_cdecl("versola_config_set_callback")
+public func versola_config_set_callback(
+    _ config: OpaquePointer?, _ callback: versola_callback?, _ context: UnsafeMutableRawPointer?,
+    _ context_free: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?
+) -> Int32 {
+    set(config) { (config: Config) throws(OAuthError) in
+        guard let callback else { throw invalid("callback is NULL") }
+        config.sink = .own(CallbackSink(callback, context, context_free))
+    }
+}
+
+@implementation @_cdecl("versola_config_set_dart_port")
+public func versola_config_set_dart_port(
+    _ config: OpaquePointer?, _ port: Int64, _ post_c_object: UnsafeRawPointer?
+) -> Int32 {
+    set(config) { (config: Config) throws(OAuthError) in
+        guard let post_c_object else { throw invalid("post_c_object is NULL") }
+        config.sink = .shared(DartPortSink(post_c_object, port: port))
+    }
 }

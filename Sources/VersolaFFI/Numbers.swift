@@ -13,6 +13,7 @@ extension versola_network_reason: Numbered {}
 extension versola_browser: Numbered {}
 extension versola_access_token_cache: Numbered {}
 extension versola_log_level: Numbered {}
+extension versola_retry_preset: Numbered {}
 extension versola_state: Numbered {}
 extension versola_event_kind: Numbered {}
 extension versola_operation: Numbered {}

@@ -7,7 +7,7 @@ import Glibc
 import VersolaKit
 
 /// Events in order, behind a descriptor that is readable exactly while there are some.
-final class EventQueue: Sendable {
+final class EventQueue: EventSink {
     private struct Contents {
         var events: [Event?] = []
         var head = 0
@@ -117,7 +117,7 @@ public func versola_queue_pop(_ queue: OpaquePointer?) -> OpaquePointer? {
 @implementation @_cdecl("versola_queue_wait")
 public func versola_queue_wait(_ queue: OpaquePointer?, _ timeout_ms: Int64) -> OpaquePointer? {
     guard !shim_process_is_forked_child() else { return nil }
-    return object(queue, as: EventQueue.self)?.wait(timeout_ms).map(give)
+    return object(queue, as: EventQueue.self)?.wait(CallbackSink.isDelivering ? 0 : timeout_ms).map(give)
 }
 
 @implementation @_cdecl("versola_queue_release")

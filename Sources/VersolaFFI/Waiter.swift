@@ -7,6 +7,7 @@ struct Timeout {
     let deadline: DispatchTime
 
     init(_ milliseconds: Int64) throws(OAuthError) {
+        guard !CallbackSink.isDelivering else { throw invalid("wait: a blocking form was called inside a callback") }
         guard milliseconds >= -1 else { throw invalid("timeout_ms: it must be -1 or more") }
         deadline = milliseconds < 0 ? .distantFuture : .now() + .milliseconds(Int(clamping: min(milliseconds, 1 << 40)))
     }

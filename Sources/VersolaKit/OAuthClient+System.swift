@@ -14,11 +14,6 @@ extension OAuthClient {
     ) throws(OAuthError) {
         let log = Log(level: logLevel, sink: log)
         let time = SystemTime()
-        if configuration.redirectUri.kind == .privateUseScheme {
-            log(
-                .warning,
-                "redirect URI: any program of this user can claim a private-use scheme; https or loopback is safer")
-        }
         if configuration.browser == .app, openURL == nil {
             throw .configuration(
                 .invalidConfiguration, "browser: the app is to open URLs, but there is no way to ask it")
@@ -39,6 +34,12 @@ extension OAuthClient {
                 },
                 store: try SealedCredentialStore.make(configuration, time), log: log),
             queue: StoreQueue(label: "versola.store"))
+        // Last: where no client is made, there is nobody to hear of it.
+        if configuration.redirectUri.kind == .privateUseScheme {
+            log(
+                .warning,
+                "redirect URI: any program of this user can claim a private-use scheme; https or loopback is safer")
+        }
     }
 }
 

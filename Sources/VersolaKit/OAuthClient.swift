@@ -22,6 +22,7 @@ public final class OAuthClient: Sendable {
         time = dependencies.time
         worker = Worker(configuration, dependencies, session: session, queue: queue, activity: activity)
         if let pending = start.pending { worker.start { $0.adopt(pending, listening: true) } }
+        if start.contents.accessToken != nil { worker.start { $0.watchExpiry() } }
         dependencies.store.watch { [weak worker] in worker?.start { await $0.storeChanged() } }
         activity.whenIdle { dependencies.store.close() }
     }

@@ -114,6 +114,18 @@ import Testing
         try await harness.close()
     }
 
+    @Test func aRequestThatWasSpentElsewhereIsNeverExchanged() async throws {
+        let harness = try Harness()
+        let call = try await harness.waitingLogin()
+        let state = try harness.parameter("state", of: harness.browser.urls[0])
+        let stored = try #require(try harness.store.store.pending(state: state))
+        #expect(try harness.store.store.spendPending(stored.request.id) == .marked)
+        _ = try harness.listener.navigate(try harness.response())
+        #expect(await call.failure() == .userCancelled)
+        #expect(harness.transport.sent(.codeExchange).isEmpty)
+        try await harness.close()
+    }
+
     @Test func aForgedStateDoesNotEndALoginWhoseCodeIsOnItsWay() async throws {
         let harness = try Harness()
         let call = try await harness.waitingLogin()

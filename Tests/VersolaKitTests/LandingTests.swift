@@ -8,32 +8,57 @@ import Testing
     private static let tokenKinds: [RequestKind] = [.codeExchange, .refresh]
 
     private static func landing(_ kind: RequestKind, _ status: Int, _ body: String = "") -> OAuthError {
-        .landing(kind, HTTPResponse(status: status, fields: [], body: Array(body.utf8)), elapsedMillis: 7).bare
+        .landing(answer(kind, status, body)).bare
     }
 
-    private static func server(_ status: Int) -> OAuthError {
-        .recoverable(.server(status: status, retryAfterMillis: nil, attempts: 1, elapsedMillis: 7))
+    private static func answer(_ kind: RequestKind, _ status: Int, _ body: String) -> ProviderAnswer {
+        let response = HTTPResponse(status: status, fields: [], body: Array(body.utf8))
+        return ProviderAnswer(kind: kind, response: response, failures: 0, elapsedMillis: 7)
     }
 
-    private static func verdict(_ outcome: RequestOutcome, _ kind: RequestKind = .discovery) -> OAuthError? {
-        if case .end(let error) = RetryVerdict(kind, outcome, attempts: 1, elapsedMillis: 7) { error.bare } else { nil }
+    /// What a sender with one attempt makes of one sending; `nil` = its endpoint's to judge.
+    private static func verdict(_ outcome: RequestOutcome, _ kind: RequestKind = .discovery) async throws -> OAuthError?
+    {
+        let time = VirtualTime()
+        let sender = Sender(
+            transport: OneAnswer(outcome: outcome), time: time, random: SystemRandom(), pauses: Pauses(),
+            closing: Closing())
+        let budget = OperationBudget(time, try RetryPolicy(maxAttemptsPerOrigin: 1, maxTotalAttempts: 1))
+        let result = await sender.send(kind, HTTPRequest(method: "GET", url: "https://op.example/"), budget: budget)
+        if case .failure(let error) = result { return error.bare }
+        return nil
+    }
+
+    private struct OneAnswer: HTTPTransport {
+        let outcome: RequestOutcome
+
+        func send(_ request: HTTPRequest) async -> Result<HTTPResponse, TransportFailure> {
+            switch outcome {
+            case .answered(let response): .success(response)
+            case .failed(let failure): .failure(failure)
+            }
+        }
+    }
+
+    private static func server(_ status: Int, elapsedMillis: Int64 = 7) -> OAuthError {
+        .recoverable(.server(status: status, retryAfterMillis: nil, attempts: 1, elapsedMillis: elapsedMillis))
     }
 
     @Test(arguments: NetworkReason.allCases)
-    func nobodyAnswered(reason: NetworkReason) {
+    func nobodyAnswered(reason: NetworkReason) async throws {
         let failure = TransportFailure(reason: reason, detail: "d", mayHaveBeenSent: true)
-        #expect(Self.verdict(.failed(failure)) == .recoverable(.network(reason)))
+        #expect(try await Self.verdict(.failed(failure)) == .recoverable(.network(reason)))
     }
 
     @Test(arguments: [408, 429, 500, 501, 502, 503, 504, 505, 599], RequestKind.allCases)
-    func statusesThatSayNotNow(status: Int, kind: RequestKind) {
+    func statusesThatSayNotNow(status: Int, kind: RequestKind) async throws {
         let response = HTTPResponse(status: status, fields: [], body: Array("{\"error\":\"invalid_grant\"}".utf8))
-        #expect(Self.verdict(.answered(response), kind) == Self.server(status))
+        #expect(try await Self.verdict(.answered(response), kind) == Self.server(status, elapsedMillis: 0))
     }
 
     @Test(arguments: [200, 302, 400, 401, 404])
-    func otherStatusesAreTheEndpointsToJudge(status: Int) {
-        #expect(Self.verdict(.answered(HTTPResponse(status: status, fields: [], body: []))) == nil)
+    func otherStatusesAreTheEndpointsToJudge(status: Int) async throws {
+        #expect(try await Self.verdict(.answered(HTTPResponse(status: status, fields: [], body: []))) == nil)
     }
 
     @Test(arguments: [400, 401, 403, 404, 410, 418], [RequestKind.discovery, .keySet])
@@ -121,11 +146,8 @@ import Testing
     @Test(arguments: tokenKinds)
     func a2xxBodyThatCannotBeUsed(kind: RequestKind) {
         for body in ["", "{", "[]", "{}", "{\"access_token\":\"a\"}", "{\"token_type\":\"Bearer\"}"] {
-            let response = HTTPResponse(status: 200, fields: [], body: Array(body.utf8))
-            #expect(
-                failure { () throws(OAuthError) in
-                    try TokenEndpoint.tokens(response, of: kind, elapsedMillis: 7)
-                } == Self.server(200))
+            let answer = Self.answer(kind, 200, body)
+            #expect(failure { () throws(OAuthError) in try TokenEndpoint.tokens(answer) } == Self.server(200))
         }
     }
 

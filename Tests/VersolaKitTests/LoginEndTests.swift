@@ -189,9 +189,14 @@ import Testing
         let harness = try Harness()
         let call = try await harness.waitingLogin()
         harness.time.advance(300_000)
-        harness.transport.next(.codeExchange, .status(503))
+        let exchange = harness.transport.hold(.codeExchange)
         _ = try harness.listener.navigate(try harness.response())
-        #expect(await call.failure() == .server(503))
+        try await exchange.sent()
+        harness.time.advance(250)
+        exchange.release(.status(503))
+        #expect(
+            await call.failure()
+                == .recoverable(.server(status: 503, retryAfterMillis: nil, attempts: 1, elapsedMillis: 250)))
         try await harness.close()
     }
 

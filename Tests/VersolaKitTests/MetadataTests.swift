@@ -7,11 +7,15 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct MetadataTests {
     private func cache(_ harness: Harness) -> MetadataCache {
         MetadataCache(
-            harness.configuration.provider, sender: Sender(transport: harness.transport), time: harness.time)
+            harness.configuration.provider,
+            sender: Sender(
+                transport: harness.transport, time: harness.time, random: SystemRandom(), pauses: Pauses(),
+                closing: Closing()),
+            time: harness.time)
     }
 
     private func load(_ cache: MetadataCache, _ harness: Harness) async throws(OAuthError) -> ProviderMetadata {
-        try await cache.metadata(budget: OperationBudget(harness.time))
+        try await cache.metadata(budget: OperationBudget(harness.time, harness.configuration.retryPolicy))
     }
 
     @Test(arguments: [

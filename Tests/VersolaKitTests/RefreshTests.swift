@@ -7,18 +7,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct RefreshTests {
     private let force = TokenOptions(force: true)
 
-    private func signedIn(_ place: StoreFixture? = nil, _ time: VirtualTime = VirtualTime()) async throws -> Harness {
-        let harness = try Harness(place: place, time: time)
-        try await harness.signIn()
-        harness.journal.clear()
-        harness.states.clear()
-        return harness
-    }
-
-    private func stored(_ harness: Harness) throws -> String? { try harness.store.store.grant()?.refreshToken }
-
     @Test func theRequest() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         _ = try await harness.client.accessToken(force)
         let sent = try #require(harness.transport.sent(.refresh).first)
         #expect(
@@ -32,7 +22,7 @@ import Testing
     // MARK: Single flight
 
     @Test func b24TwentyCallersCauseOneRefreshAndShareItsToken() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.time.advance(3_600_000)
         let refresh = harness.transport.hold(.refresh)
         let calls = (0..<20).map { harness.client.startAccessToken(TokenOptions(force: $0.isMultiple(of: 2))) }
@@ -51,7 +41,7 @@ import Testing
         (.oauthError("invalid_request"), .reauthenticate(.sessionRejected)),
     ])
     func b24TwentyCallersShareItsError(answer: ScriptedTransport.Answer, error: OAuthError) async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.time.advance(3_600_000)
         let refresh = harness.transport.hold(.refresh)
         let calls = (0..<20).map { _ in harness.client.startAccessToken(TokenOptions()) }
@@ -72,13 +62,13 @@ import Testing
         (.oauthError("invalid_grant"), false), (.oauthError("invalid_grant", 401), false),
     ])
     func b21WhatIsKeptAfterAFailure(answer: ScriptedTransport.Answer, kept: Bool) async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.time.advance(3_600_000)
         harness.transport.next(.refresh, answer)
         let error = await failure { try await harness.client.accessToken() }
         #expect(error != nil)
         #expect(harness.client.state == (kept ? .authenticated : .unauthenticated))
-        #expect(try stored(harness) == (kept ? "refresh-1" : nil))
+        #expect(try harness.storedRefreshToken() == (kept ? "refresh-1" : nil))
         // One request, no loop; the next call sends the same token again.
         #expect(harness.transport.sent(.refresh).count == 1)
         if kept {
@@ -91,7 +81,7 @@ import Testing
     @Test(arguments: [(true, "refresh-1"), (false, "refresh-2")])
     func b23TheOldTokenIsKeptOrTheNewOneIsOnDiskBeforeSuccessIsTold(without: Bool, kept: String) async throws {
         let (place, time) = (try StoreFixture(), VirtualTime())
-        let harness = try await signedIn(place, time)
+        let harness = try await Harness.signedIn(place, time)
         if without { harness.provider.change { $0.withoutRefresh = ["refresh_token"] } }
         let onDisk = Lock<String?>(nil)
         let call = harness.client.startAccessToken(force)
@@ -114,10 +104,10 @@ import Testing
         "{\"refresh_token\":\"new\",\"error\":\"invalid_grant\"}",
     ])
     func aNewTokenInA2xxAnswerIsStoredWhateverElseIsWrongWithIt(body: String) async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.transport.next(.refresh, .json(200, body))
         #expect(await failure { try await harness.client.accessToken(force) } != nil)
-        #expect(try stored(harness) == "new")
+        #expect(try harness.storedRefreshToken() == "new")
         #expect(harness.client.state == .authenticated)
         // The answer's access token is not handed out.
         #expect(try await harness.client.accessToken().value == "access-1")
@@ -127,17 +117,17 @@ import Testing
     }
 
     @Test func aNewTokenInAFailureIsNotBelieved() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.transport.next(.refresh, .json(400, "{\"refresh_token\":\"new\",\"error\":\"invalid_scope\"}"))
         _ = await failure { try await harness.client.accessToken(force) }
-        #expect(try stored(harness) == "refresh-1")
+        #expect(try harness.storedRefreshToken() == "refresh-1")
         try await harness.close()
     }
 
     // MARK: ID token
 
     @Test func aRefreshedIDTokenReplacesTheOldOne() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.provider.change {
             $0.signsRefreshed = true
             $0.claims = ["email": "\"a@b.example\""]
@@ -150,13 +140,13 @@ import Testing
     }
 
     @Test func aRefreshedIDTokenThatIsRefusedKeepsTheNewRefreshToken() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.provider.change {
             $0.signsRefreshed = true
             $0.claims = ["sub": "\"bob\""]
         }
         #expect(await failure { try await harness.client.accessToken(force) } == .configuration(.idTokenRejected))
-        #expect(try stored(harness) == "refresh-2")
+        #expect(try harness.storedRefreshToken() == "refresh-2")
         #expect(try harness.client.identity().subject == "alice")
         #expect(try await harness.client.accessToken().value == "access-1")
         #expect(harness.client.state == .authenticated)
@@ -166,7 +156,7 @@ import Testing
     // MARK: Note and order
 
     @Test func theNoteIsOnDiskBeforeTheRequestAndTheNewTokenBeforeAnythingElse() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.provider.change { $0.signsRefreshed = true }
         let call = harness.client.startAccessToken(force)
         call.whenEnded { [journal = harness.journal] _ in journal.note(.ended) }
@@ -193,7 +183,7 @@ import Testing
         .json(200, "{}"),
     ])
     func theNoteEndsAlsoAfterAFailure(answer: ScriptedTransport.Answer) async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.transport.next(.refresh, answer)
         _ = await failure { try await harness.client.accessToken(force) }
         await harness.rest()
@@ -206,7 +196,7 @@ import Testing
     }
 
     @Test func nothingIsSentWithoutANote() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.store.fail([.beginRefresh])
         #expect(await failure { try await harness.client.accessToken(force) } == .configuration(.storeUnavailable))
         #expect(harness.transport.sent(.refresh).isEmpty)
@@ -215,7 +205,7 @@ import Testing
     }
 
     @Test func everySendingHasANoteOfItsOwn() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         for _ in 0..<3 { _ = try await harness.client.accessToken(force) }
         #expect(harness.journal.count(of: .store(.beginRefresh)) == 3)
         #expect(harness.journal.count(of: .store(.endRefresh)) >= 3)
@@ -224,7 +214,7 @@ import Testing
 
     @Test func whoFindsTheNoteOfARefreshThatNeverEndedSendsTheStoredTokenOnce() async throws {
         let (place, time) = (try StoreFixture(), VirtualTime())
-        let first = try await signedIn(place, time)
+        let first = try await Harness.signedIn(place, time)
         let refresh = first.transport.hold(.refresh)
         _ = first.client.startAccessToken(force)
         try await refresh.sent()
@@ -246,10 +236,10 @@ import Testing
     // MARK: A disk that takes nothing
 
     @Test func aTokenThatCannotBeWrittenStaysInMemoryAndIsWrittenBeforeAnythingElseIsSent() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.store.fail([.storeRefresh])
         #expect(try await harness.client.accessToken(force).value == "access-2")
-        #expect(try stored(harness) == "refresh-1")
+        #expect(try harness.storedRefreshToken() == "refresh-1")
         // Still full: nothing is sent.
         #expect(await failure { try await harness.client.accessToken(force) } == .configuration(.storeUnavailable))
         #expect(harness.transport.sent(.refresh).count == 1)
@@ -268,236 +258,12 @@ import Testing
     }
 
     @Test func aTokenThatWasNeverWrittenIsTheOneALogoutRevokes() async throws {
-        let harness = try await signedIn()
+        let harness = try await Harness.signedIn()
         harness.store.fail([.storeRefresh])
         _ = try await harness.client.accessToken(force)
         harness.store.fail([])
         #expect(try await harness.client.logout().tokenRevoked)
         #expect(harness.transport.sent(.revocation).map { $0["token"] } == ["refresh-2"])
-        try await harness.close()
-    }
-
-    // MARK: Siblings on one store
-
-    @Test func theStoredTokenOfASiblingIsSentNotTheOneInMemory() async throws {
-        let (place, time) = (try StoreFixture(), VirtualTime())
-        let here = try await signedIn(place, time)
-        let there = try Harness(place: place, time: time)
-        there.provider.change { $0.refresh = ["refresh_token": "\"sibling\""] }
-        _ = try await there.client.accessToken()
-        _ = try await here.client.accessToken(force)
-        #expect(here.transport.sent(.refresh).map { $0["refresh_token"] } == ["sibling"])
-        #expect(here.states.last?.generation == 1)
-        try await here.close()
-        try await there.close()
-    }
-
-    @Test func afterInvalidGrantTheStoreIsReadAgainBeforeItIsBelieved() async throws {
-        let (place, time) = (try StoreFixture(), VirtualTime())
-        let here = try await signedIn(place, time)
-        let refresh = here.transport.hold(.refresh)
-        let call = here.client.startAccessToken(force)
-        try await refresh.sent()
-        // A sibling signs in meanwhile: another grant.
-        let there = try Harness(place: place, time: time)
-        there.provider.change { $0.exchange = ["refresh_token": "\"sibling\""] }
-        try await there.signIn()
-        refresh.release(.oauthError("invalid_grant"))
-        #expect(try await call.value().value == "access-2")
-        #expect(here.transport.sent(.refresh).map { $0["refresh_token"] } == ["refresh-1", "sibling"])
-        #expect(here.transport.sent(.revocation).isEmpty)
-        #expect(here.client.state == .authenticated)
-        #expect(here.states.last?.generation == 2)
-        try await here.close()
-        try await there.close()
-    }
-
-    @Test func aSiblingThatSignedOutIsNoticedUnderTheLock() async throws {
-        let (place, time) = (try StoreFixture(), VirtualTime())
-        let here = try await signedIn(place, time)
-        let there = try Harness(place: place, time: time)
-        _ = try await there.client.logout()
-        #expect(await failure { try await here.client.accessToken(force) } == .reauthenticate(.sessionExpired))
-        #expect(here.transport.sent(.refresh).isEmpty)
-        #expect(here.states.states.suffix(2) == [.refreshing, .unauthenticated])
-        try await here.close()
-        try await there.close()
-    }
-
-    @Test(arguments: [true, false])
-    func whatComesForASessionASiblingEndedIsRevokedNotStored(rotates: Bool) async throws {
-        let (place, time) = (try StoreFixture(), VirtualTime())
-        let here = try await signedIn(place, time)
-        if !rotates { here.provider.change { $0.withoutRefresh = ["refresh_token"] } }
-        let refresh = here.transport.hold(.refresh)
-        let call = here.client.startAccessToken(force)
-        try await refresh.sent()
-        let there = try Harness(place: place, time: time)
-        _ = try await there.client.logout()
-        refresh.release()
-        #expect(await call.failure() == .reauthenticate(.sessionExpired))
-        #expect(here.transport.sent(.revocation).map { $0["token"] } == [rotates ? "refresh-2" : "refresh-1"])
-        #expect(try stored(here) == nil)
-        #expect(here.client.state == .unauthenticated)
-        try await here.close()
-        try await there.close()
-    }
-
-    @Test func aLogoutRevokesTheStoredTokenNotAnOlderOneInMemory() async throws {
-        let (place, time) = (try StoreFixture(), VirtualTime())
-        let here = try await signedIn(place, time)
-        let there = try Harness(place: place, time: time)
-        there.provider.change { $0.refresh = ["refresh_token": "\"sibling\""] }
-        _ = try await there.client.accessToken()
-        _ = try await here.client.logout()
-        #expect(here.transport.sent(.revocation).map { $0["token"] } == ["sibling"])
-        try await here.close()
-        try await there.close()
-    }
-
-    @Test func aRefreshLockHeldByAnotherProcessIsWaitedForUntilTheRequestTimeoutAnd5Seconds() async throws {
-        let harness = try await signedIn()
-        harness.store.holdRefreshLock(tries: .max)
-        let call = harness.client.startAccessToken(force)
-        await harness.rest()
-        var waited: Int64 = 0
-        while !call.isEnded, waited < 30_000 {
-            harness.time.advance(100)
-            waited += 100
-            await harness.rest()
-        }
-        #expect(await call.failure() == .recoverable(.network(.lock)))
-        #expect((20_000...20_100).contains(waited))
-        #expect(harness.transport.sent(.refresh).isEmpty)
-        #expect(harness.client.state == .authenticated)
-        try await harness.close()
-    }
-
-    @Test func aRefreshLockThatIsFreeAgainIsTaken() async throws {
-        let harness = try await signedIn()
-        harness.store.holdRefreshLock(tries: 3)
-        let call = harness.client.startAccessToken(force)
-        for _ in 0..<10 {
-            await harness.rest()
-            harness.time.advance(100)
-        }
-        #expect(try await call.value().value == "access-2")
-        try await harness.close()
-    }
-
-    // MARK: Logout and login in between
-
-    enum InFlight: CaseIterable {
-        case rotates, keeps, fails, rejected
-    }
-
-    @Test(arguments: InFlight.allCases, [true, false])
-    func aRefreshInFlightStoresNothingAfterALogoutAndItsCallersGetSessionExpired(
-        refreshing: InFlight, logoutEndsFirst: Bool
-    ) async throws {
-        let harness = try await signedIn()
-        if refreshing == .keeps { harness.provider.change { $0.withoutRefresh = ["refresh_token"] } }
-        let refresh = harness.transport.hold(.refresh)
-        let calls = [force, TokenOptions(minValidMillis: 7_200_000)].map { harness.client.startAccessToken($0) }
-        try await refresh.sent()
-        let revocation = logoutEndsFirst ? nil : harness.transport.hold(.revocation)
-        let logout = harness.client.startLogout()
-        await harness.rest()
-        switch refreshing {
-        case .rotates, .keeps: refresh.release()
-        case .fails: refresh.release(.failure(.timeout))
-        case .rejected: refresh.release(.oauthError("invalid_grant"))
-        }
-        for call in calls { #expect(await call.failure() == .reauthenticate(.sessionExpired)) }
-        revocation?.release()
-        _ = try await logout.value()
-        await harness.rest()
-        #expect(try stored(harness) == nil)
-        #expect(harness.client.state == .unauthenticated)
-        #expect(harness.states.states.suffix(2) == [.loggingOut, .unauthenticated])
-        if refreshing == .rotates {
-            #expect(harness.transport.sent(.revocation).contains { $0["token"] == "refresh-2" })
-        }
-        #expect(await failure { try await harness.client.accessToken() } == .reauthenticate(.sessionExpired))
-        try await harness.close()
-    }
-
-    /// Nothing came, so there is nothing to take back; and the session that is there now is not touched.
-    @Test func aRefreshThatFailsAfterANewLoginRevokesNothing() async throws {
-        let harness = try await signedIn()
-        let refresh = harness.transport.hold(.refresh)
-        let call = harness.client.startAccessToken(force)
-        try await refresh.sent()
-        let login = harness.client.startLogin(LoginOptions())
-        await harness.rest()
-        _ = try harness.listener.navigate(try harness.response(to: harness.browser.urls.last))
-        _ = try await login.value()
-        refresh.release(.failure(.timeout))
-        _ = await call.failure()
-        #expect(harness.transport.sent(.revocation).isEmpty)
-        #expect(try await harness.client.accessToken().value == "access-2")
-        #expect(try stored(harness) == "refresh-2")
-        #expect(harness.states.last?.generation == 2)
-        #expect(harness.client.state == .authenticated)
-        try await harness.close()
-    }
-
-    @Test func whatARefreshBringsAfterANewLoginIsRevoked() async throws {
-        let harness = try await signedIn()
-        let refresh = harness.transport.hold(.refresh)
-        let call = harness.client.startAccessToken(force)
-        try await refresh.sent()
-        let login = harness.client.startLogin(LoginOptions())
-        await harness.rest()
-        _ = try harness.listener.navigate(try harness.response(to: harness.browser.urls.last))
-        _ = try await login.value()
-        refresh.release()
-        _ = await call.failure()
-        await harness.rest()
-        #expect(harness.transport.sent(.revocation).map { $0["token"] } == ["refresh-3"])
-        #expect(try await harness.client.accessToken().value == "access-2")
-        #expect(try stored(harness) == "refresh-2")
-        #expect(harness.client.state == .authenticated)
-        try await harness.close()
-    }
-
-    @Test func aCloseDoesNotEndTheRefreshOnTheWire() async throws {
-        let (place, time) = (try StoreFixture(), VirtualTime())
-        let harness = try await signedIn(place, time)
-        let refresh = harness.transport.hold(.refresh)
-        let call = harness.client.startAccessToken(force)
-        try await refresh.sent()
-        harness.client.close()
-        #expect(await call.failure() == .systemCancelled)
-        refresh.release()
-        try await harness.close()
-        let next = try Harness(place: place, time: time)
-        #expect(try stored(next) == "refresh-2")
-        #expect(try !place.files().contains("refresh.note"))
-        try await next.close()
-    }
-
-    @Test func aSessionThatALoginStoredWhileALogoutStillRevokesIsKept() async throws {
-        let harness = try await signedIn()
-        harness.provider.change { $0.discoveryFields = [HTTPField(name: "Cache-Control", value: "no-store")] }
-        // The metadata of the first login is fresh for an hour; then the next asks.
-        harness.time.advance(3_600_001)
-        let discovery = harness.transport.hold(.discovery)
-        let login = harness.client.startLogin(LoginOptions())
-        try await discovery.sent()
-        let revocation = harness.transport.hold(.revocation)
-        let logout = harness.client.startLogout()
-        try await revocation.sent()
-        discovery.release()
-        await harness.rest()
-        _ = try harness.listener.navigate(try harness.response(to: harness.browser.urls.last))
-        #expect(try await login.value().subject == "alice")
-        revocation.release()
-        #expect(try await logout.value().tokenRevoked)
-        await harness.rest()
-        #expect(harness.client.state == .authenticated)
-        #expect(harness.states.last?.generation == 2)
-        #expect(try await harness.client.accessToken().value == "access-2")
         try await harness.close()
     }
 }

@@ -195,6 +195,9 @@ func onLoop<Value: Sendable>(
         let timer = loop.schedule(at: time.boot + 600_000) {}
         let child = fork()
         if child == 0 {
+            // Dispatch's threads block it.
+            var none = sigset_t()
+            pthread_sigmask(SIG_SETMASK, &none, nil)
             alarm(5)
             timer.cancel()
             let taken = loop.perform {}

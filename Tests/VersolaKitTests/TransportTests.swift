@@ -114,6 +114,19 @@ import Testing
         #expect(server.connections == 1)
     }
 
+    @Test func noChildOfTheHostInheritsAConnection() async throws {
+        let flags = Lock<[Int32]>([])
+        let server = try SocketServer { connection in
+            _ = connection.readRequest()
+            let ours = (0..<4096).filter { Self.peerPort(of: $0) == connection.port }
+            flags.withLock { $0 = ours.map { fcntl($0, F_GETFD) } }
+            connection.write(Self.ok)
+        }
+        defer { server.close() }
+        _ = await transport.send(HTTPRequest(method: "GET", url: server.url()))
+        #expect(flags.withLock { $0 } == [FD_CLOEXEC])
+    }
+
     @Test func aOneTimeCredentialHasAConnectionOfItsOwn() async throws {
         let server = try SocketServer.answering(Self.ok)
         defer { server.close() }
@@ -207,9 +220,10 @@ import Testing
             connection.waitForEnd()
         }
         defer { server.close() }
-        let hasty = try CurlTransport(TransportSettings(requestTimeoutMillis: 150, proxy: ""))
+        let hasty = try CurlTransport(TransportSettings(requestTimeoutMillis: 500, proxy: ""))
         let failure = try #require(await hasty.send(HTTPRequest(method: "GET", url: server.url())).failure)
-        #expect(failure.reason == .timeout && failure.mayHaveBeenSent)
+        #expect(failure.reason == .timeout)
+        #expect(failure.mayHaveBeenSent || server.requests.isEmpty)
     }
 
     @Test func cancellingTheTaskDoesNotStopTheTransfer() async throws {
@@ -345,6 +359,15 @@ import Testing
 
     // MARK: Bytes
 
+    static func peerPort(of socket: Int32) -> UInt16? {
+        var name = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let failed = withUnsafeMutablePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(socket, $0, &size) }
+        }
+        return failed == 0 ? UInt16(bigEndian: name.sin_port) : nil
+    }
+
     /// "hello".
     static let gzipped: [UInt8] = [
         0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 7, 0, 0x86, 0xa6, 0x10, 0x36, 5, 0, 0, 0,
@@ -352,13 +375,10 @@ import Testing
 
     /// 64 MiB of zeros.
     static func bomb() throws -> [UInt8] {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = ["-c", "head -c 67108864 /dev/zero | gzip -9"]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        return Array(output.fileHandleForReading.readDataToEndOfFile())
+        let child = try ChildProcess(
+            ["sh", "-c", "head -c 67108864 /dev/zero | gzip -9"], in: URL(fileURLWithPath: "/"))
+        defer { _ = child.waitForExit() }
+        return Array(child.output.readDataToEndOfFile())
     }
 }
 

@@ -136,6 +136,11 @@ class GrantStore:
             for token in self._access_tokens.values():
                 token.revoked = True
 
+    def issued(self) -> set[str]:
+        """Every credential ever handed out: what no log and no error may show."""
+        with self._lock:
+            return {*self._codes, *self._refresh_tokens, *self._access_tokens}
+
     def _reused(self, kind: str, value: str, grant: Authorization) -> None:
         self.reuses.append(Reuse(kind, value))
         grant.revoked = True

@@ -127,19 +127,37 @@ def python_signatures(path):
     return {name: (restype, *argtypes) for name, (restype, argtypes) in table.items()}
 
 
-def ctypes_signature(prototype, structs):
-    """(restype, *argtypes) as ctypes has to see this prototype; a view is told by its members and their offsets."""
+def ctypes_signature(prototype, structs, typedefs):
+    """(restype, *argtypes) as ctypes has to see this prototype; a view is told by its members and their offsets, a
+    pointer to a function by the types of that function."""
     result, parameters = re.fullmatch(r"(.*?)\w+ \((.*)\)", prototype).groups()
-    parameters = [] if parameters == "void" else parameters.split(",")
-    return tuple(ctypes_type(text, structs) for text in [result, *parameters])
+    return tuple(ctypes_type(text, structs, typedefs) for text in [result, *separate(parameters)])
 
 
-def ctypes_type(text, structs):
+def separate(parameters):
+    """The parameters of a list; those of a pointer to a function stay with it."""
+    found, depth = [""], 0
+    for character in parameters:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += character
+    found = [text.strip() for text in found]
+    return [] if found == ["void"] else found
+
+
+def ctypes_type(text, structs, typedefs):
+    pointed = re.fullmatch(r"(.*?)\(\*\w*\) ?\((.*)\)", typedefs.get(text, text))
+    if pointed:
+        parts = [pointed[1], *separate(pointed[2])]
+        return ("function", *(ctypes_type(part, structs, typedefs) for part in parts))
     scalars = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64}
     scalars |= {"size_t": ctypes.c_size_t, "bool": ctypes.c_bool}
-    kind, pointers = text.replace("const ", "").replace("*", "").strip(), text.count("*")
+    words = [word for word in re.findall(r"\w+", text) if word != "const"]
+    kind, pointers = words[0], text.count("*")
     if kind == "void":
-        return None
+        return ctypes.c_void_p if pointers else None
     if kind == "char":
         return ctypes.c_char_p
     if kind in scalars:
@@ -149,11 +167,22 @@ def ctypes_type(text, structs):
     return ctypes.c_void_p if pointers == 1 else ctypes.POINTER(ctypes.c_void_p)
 
 
+def function_typedefs(header):
+    """{name: type} of the pointers to functions that the header names."""
+    text = re.sub(r"/\*.*?\*/|\bVERSOLA_NULLABLE\b", "", header.read_text(), flags=re.S)
+    return {
+        name: f"{result} (*)({parameters})"
+        for result, name, parameters in re.findall(r"^typedef (\w+) \(\*(\w+)\)\((.*?)\);", text, re.M | re.S)
+    }
+
+
 def ctypes_shown(kind):
     """A type of the Python table in the same terms."""
     target = getattr(kind, "_type_", None)
     if isinstance(target, type) and issubclass(target, ctypes.Structure):
         return tuple((member, getattr(target, member).offset) for member, *_ in target._fields_)
+    if isinstance(kind, type) and hasattr(kind, "_argtypes_"):
+        return ("function", kind._restype_, *kind._argtypes_)
     return kind
 
 
@@ -273,9 +302,10 @@ def python_is_header(inputs):
 def python_has_the_types(inputs):
     """the Python table gives every function the types of the header"""
     table, structs = python_signatures(inputs.python), views(inputs.header)
+    typedefs = function_typedefs(inputs.header)
     for name, prototype in prototypes(inputs.header):
         shown = tuple(ctypes_shown(kind) for kind in table.get(name, ()))
-        if shown != ctypes_signature(prototype, structs):
+        if shown != ctypes_signature(prototype, structs, typedefs):
             raise Failed(f"{name}: the table says {shown}, the header {prototype}")
 
 

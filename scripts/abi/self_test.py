@@ -126,6 +126,8 @@ def broken_copies(sound, folder):
     yield table("int64_t as int32_t", r'("versola_queue_wait": \(\w+, \(\w+, )c_int64', r"\1c_int32")
     yield table("a parameter too few", r'("versola_client_logout": \(\w+, \(\w+, )c_uint64, ', r"\1")
     yield table("another result", r'("versola_version": \()\w+', r"\1c_int64")
+    yield table("a callback's parameter", r"(Callback = CFUNCTYPE\(None, )c_void_p, ", r"\1")
+    yield table("a function as a plain pointer", r"_handle, Callback, c_void_p", "_handle, c_void_p, c_void_p")
     yield table("a view's member", r'"attempts", c_int32', '"attempts", c_int64')
     yield needed, "libz too", library("needs.so", flags=[name, keep, "-Wl,--no-as-needed", "-l:libz.so.1"])
     yield soname, "none", library("nameless.so", flags=[keep])

@@ -7,6 +7,7 @@
 #include "process_shims.h"
 #include "lock_registry.h"
 #include "curl_shims.h"
+#include "dart_shims.h"
 #include "jose_shims.h"
 #include "openssl_shims.h"
 #include "browser_shims.h"

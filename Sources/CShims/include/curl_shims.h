@@ -22,6 +22,9 @@ CURLcode shim_curl_set_body(CURL *easy, const void *bytes, size_t count);
 CURLcode shim_curl_set_sink(CURL *easy, CURLoption option, curl_write_callback function);
 CURLcode shim_curl_set_prerequest(CURL *easy, curl_prereq_callback function);
 
+/* Sockets that no child of the host inherits; curl itself sets close-on-exec only in later releases. */
+CURLcode shim_curl_set_close_on_exec(CURL *easy);
+
 CURLMcode shim_curl_multi_set_long(CURLM *multi, CURLMoption option, long value);
 
 /* 0 when curl does not know. */

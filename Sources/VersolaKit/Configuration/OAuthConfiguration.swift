@@ -48,6 +48,7 @@ public struct OAuthConfiguration: Sendable {
     let browser: BrowserChoice
     let transport: TransportSettings
     let clockSkewSeconds: Int64
+    let retryPolicy: RetryPolicy
 
     /// - Parameters:
     ///   - issuer: an https URL (http on loopback); `nil` exactly when `endpoints` are given.
@@ -62,7 +63,8 @@ public struct OAuthConfiguration: Sendable {
         endpoints: ProviderEndpoints? = nil, session: String = "default", store: Store = .auto,
         accessTokenCache: AccessTokenCache = .memory,
         browser: BrowserChoice = .system, caFile: String? = nil, proxy: String? = nil,
-        requestTimeoutMillis: Int64 = 15_000, clockSkewSeconds: Int64 = 60
+        requestTimeoutMillis: Int64 = 15_000, clockSkewSeconds: Int64 = 60,
+        retryPolicy: RetryPolicy = .default
     ) throws(OAuthError) {
         func refused(_ why: String) -> OAuthError { .configuration(.invalidConfiguration, Diagnostics(why)) }
         switch (issuer, endpoints) {
@@ -102,6 +104,7 @@ public struct OAuthConfiguration: Sendable {
         self.store = store
         self.browser = browser
         self.clockSkewSeconds = clockSkewSeconds
+        self.retryPolicy = retryPolicy
         transport = TransportSettings(
             requestTimeoutMillis: requestTimeoutMillis, connectTimeoutMillis: min(10_000, requestTimeoutMillis),
             caFile: caFile, proxy: proxy)

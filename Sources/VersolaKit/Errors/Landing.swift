@@ -4,19 +4,27 @@
 extension OAuthError {
     /// The provider failed, or answered what the operation cannot use.
     static func server(
-        _ kind: RequestKind, status: Int, attempts: Int = 1, elapsedMillis: Int64, body: OAuthErrorBody? = nil
+        _ kind: RequestKind, status: Int, retryAfterMillis: Int64? = nil, attempts: Int, elapsedMillis: Int64,
+        body: OAuthErrorBody? = nil
     ) -> OAuthError {
         .recoverable(
-            .server(status: status, retryAfterMillis: nil, attempts: attempts, elapsedMillis: elapsedMillis),
+            .server(
+                status: status, retryAfterMillis: retryAfterMillis, attempts: attempts, elapsedMillis: elapsedMillis),
             Diagnostics(
                 "\(kind.rawValue): the provider answered \(status)", oauthError: body?.error,
                 errorDescription: body?.errorDescription))
     }
 
+    /// An answer that cannot be used: it counts as a failed request, too.
+    static func server(_ answer: ProviderAnswer, body: OAuthErrorBody? = nil) -> OAuthError {
+        .server(
+            answer.kind, status: answer.response.status, attempts: answer.failures + 1,
+            elapsedMillis: answer.elapsedMillis, body: body)
+    }
+
     /// An answer that is not the one the endpoint hoped for.
-    static func landing(
-        _ kind: RequestKind, _ response: HTTPResponse, elapsedMillis: Int64
-    ) -> OAuthError {
+    static func landing(_ answer: ProviderAnswer) -> OAuthError {
+        let (kind, response) = (answer.kind, answer.response)
         if (300...399).contains(response.status) {
             return .configuration(
                 .endpointRedirected,
@@ -24,7 +32,7 @@ extension OAuthError {
         }
         guard kind.isTokenEndpoint, (400...499).contains(response.status),
             !RequestOutcome.isTransient(response.status)
-        else { return .server(kind, status: response.status, elapsedMillis: elapsedMillis) }
+        else { return .server(answer) }
 
         let body = OAuthErrorBody(response.body)
         if kind == .refresh, response.status == 400 || response.status == 401,
@@ -36,9 +44,9 @@ extension OAuthError {
                     "refresh: the provider answered \(response.status) and did not say why", oauthError: body?.error,
                     errorDescription: body?.errorDescription))
         }
-        guard let body else { return .server(kind, status: response.status, elapsedMillis: elapsedMillis) }
+        guard let body else { return .server(answer) }
         if body.error == "server_error" || body.error == "temporarily_unavailable" {
-            return .server(kind, status: response.status, elapsedMillis: elapsedMillis, body: body)
+            return .server(answer, body: body)
         }
         if body.error == "invalid_grant" {
             return .reauthenticate(.grantRejected, body.diagnostics(of: kind.rawValue))

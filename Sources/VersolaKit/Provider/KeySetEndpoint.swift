@@ -6,13 +6,9 @@ enum KeySetEndpoint {
         let request = HTTPRequest(
             method: "GET", url: url,
             fields: [HTTPField(name: "Accept", value: "application/jwk-set+json, application/json")])
-        return await sender.send(.keySet, request, budget: budget).flatMap { response in
-            guard (200...299).contains(response.status) else {
-                return .failure(.landing(.keySet, response, elapsedMillis: budget.elapsedMillis))
-            }
-            guard let keys = JWKSet(json: response.body) else {
-                return .failure(.server(.keySet, status: response.status, elapsedMillis: budget.elapsedMillis))
-            }
+        return await sender.send(.keySet, request, budget: budget).flatMap { answer in
+            guard (200...299).contains(answer.response.status) else { return .failure(.landing(answer)) }
+            guard let keys = JWKSet(json: answer.response.body) else { return .failure(.server(answer)) }
             return .success(keys)
         }
     }

@@ -44,18 +44,16 @@ final class MetadataCache: Sendable {
         request.fields.append(HTTPField(name: "Accept", value: "application/json"))
         if let tag = known?.entityTag { request.fields.append(HTTPField(name: "If-None-Match", value: tag)) }
 
-        let response = try await sender.send(.discovery, request, budget: budget).get()
+        let answer = try await sender.send(.discovery, request, budget: budget).get()
+        let response = answer.response
         if response.status == 304, var known, known.entityTag != nil {
             known.freshUntil = time.boot + Self.lifetimeMillis(response)
             entry.withLock { $0 = known }
             return known.metadata
         }
-        guard (200...299).contains(response.status) else {
-            throw .landing(.discovery, response, elapsedMillis: budget.elapsedMillis)
-        }
+        guard (200...299).contains(response.status) else { throw .landing(answer) }
         let metadata = try ProviderMetadata(
-            response.body, configuredIssuer: issuer,
-            undecodable: .server(.discovery, status: response.status, elapsedMillis: budget.elapsedMillis))
+            response.body, configuredIssuer: issuer, undecodable: .server(answer))
         let tags = response.values("ETag")
         entry.withLock {
             $0 = Entry(

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The time one operation of the app has taken, browser time left out (behaviour §3).
+/// What one operation of the app may spend on repeating requests, and has spent: failed requests and time, browser time left
+/// out (behaviour §3). One for all the requests it causes.
 final class OperationBudget: Sendable {
     private struct Spent {
+        var failures = 0
+        var failuresByOrigin: [String: Int] = [:]
         /// Time that does not count, and since when it is running.
         var excludedMillis: Int64 = 0
         var excludedSince: BootMillis?
     }
 
+    let policy: RetryPolicy
     private let time: any TimeSource
     private let startedAt: BootMillis
     private let spent = Lock(Spent())
 
-    init(_ time: any TimeSource) {
+    init(_ time: any TimeSource, _ policy: RetryPolicy) {
         self.time = time
+        self.policy = policy
         startedAt = time.boot
     }
 
@@ -24,7 +29,19 @@ final class OperationBudget: Sendable {
         }
     }
 
-    /// The time of the browser begins; it ends with ``resume()``.
+    var leftMillis: Int64 { max(0, policy.totalBudgetMillis - elapsedMillis) }
+
+    /// Counts a failed request; whether another one to the origin would still be within the limits.
+    func allowsAnother(afterFailureAt origin: String) -> Bool {
+        spent.withLock { spent in
+            spent.failures += 1
+            spent.failuresByOrigin[origin, default: 0] += 1
+            return spent.failures < policy.maxTotalAttempts
+                && spent.failuresByOrigin[origin, default: 0] < policy.maxAttemptsPerOrigin
+        }
+    }
+
+    /// The time of the browser, or of another process, begins; it ends with ``resume()``.
     func suspend() {
         let now = time.boot
         spent.withLock { if $0.excludedSince == nil { $0.excludedSince = now } }

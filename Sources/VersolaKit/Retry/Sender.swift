@@ -1,22 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The one place through which every request of the library goes.
+/// An answer that its endpoint judges, and what it took to get it.
+struct ProviderAnswer: Sendable {
+    let kind: RequestKind
+    let response: HTTPResponse
+    /// Failed sendings of the request before this one.
+    let failures: Int
+    let elapsedMillis: Int64
+}
+
+/// The one place through which every request of the library goes: it owns retries and pauses (behaviour §3).
 struct Sender: Sendable {
     let transport: any HTTPTransport
+    let time: any TimeSource
+    let random: any RandomSource
+    let pauses: Pauses
+    /// Once the client is closed nobody waits for a retry any more.
+    let closing: Closing
 
-    /// Sends a request, and gives what its endpoint is to judge.
+    /// What one sending led to.
+    enum Step: Sendable {
+        case answer(ProviderAnswer)
+        case again(afterMillis: Int64, Failure)
+        case end(OAuthError)
+    }
+
+    /// A failed request that may be sent again.
+    struct Failure: Sendable {
+        var count: Int
+        var error: OAuthError
+    }
+
+    /// Sends a request, again as often as answer, request and budget allow, and gives what its endpoint is to judge.
     func send(
         _ kind: RequestKind, _ request: HTTPRequest, budget: OperationBudget
-    ) async -> Result<HTTPResponse, OAuthError> {
+    ) async -> Result<ProviderAnswer, OAuthError> {
+        var last: Failure?
+        while true {
+            switch await step(kind, request, budget: budget, after: last) {
+            case .answer(let answer): return .success(answer)
+            case .end(let error): return .failure(error)
+            case .again(let millis, let failure):
+                guard await wait(millis) else { return .failure(failure.error) }
+                last = failure
+            }
+        }
+    }
+
+    /// One sending, for requests that need something done before each.
+    func step(
+        _ kind: RequestKind, _ request: HTTPRequest, budget: OperationBudget, after last: Failure? = nil
+    ) async -> Step {
+        let origin = URLParts(request.url)?.origin ?? ""
+        // The exchange is never refused: the person has just signed in, and it is sent only once.
+        if kind != .codeExchange, let error = refusal(origin, kind, budget, failures: last?.count ?? 0) {
+            return .end(error)
+        }
         let outcome: RequestOutcome =
             switch await transport.send(request) {
             case .success(let response): .answered(response)
             case .failure(let failure): .failed(failure)
             }
-        let verdict = RetryVerdict(kind, outcome, attempts: 1, elapsedMillis: budget.elapsedMillis)
-        switch verdict {
-        case .accept(let response): return .success(response)
-        case .end(let error): return .failure(error)
+        let failures = (last?.count ?? 0) + (outcome.isFailure ? 1 : 0)
+        let asked: Int64? =
+            if case .answered(let response) = outcome { RetryAfter.millis(response, wall: time.wall) } else { nil }
+        let verdict = RetryVerdict(
+            outcome, budget.policy,
+            RetryVerdict.Circumstances(
+                kind: kind, failures: failures,
+                allowsAnother: outcome.isFailure ? budget.allowsAnother(afterFailureAt: origin) : true,
+                budgetLeftMillis: budget.leftMillis, retryAfterMillis: asked, random: random.unit()))
+        switch (verdict, outcome) {
+        case (.accept, .answered(let response)):
+            return .answer(
+                ProviderAnswer(
+                    kind: kind, response: response, failures: failures, elapsedMillis: budget.elapsedMillis))
+        case (.wait(let millis), _):
+            return .again(
+                afterMillis: millis, Failure(count: failures, error: error(kind, outcome, failures, asked, budget)))
+        case (.end(let pause), .answered(let response)):
+            if let pause { pauses.lengthen(origin, until: time.boot + pause, status: response.status) }
+            return .end(error(kind, outcome, failures, asked, budget))
+        case (.end, .failed), (.accept, .failed):
+            return .end(error(kind, outcome, failures, nil, budget))
         }
+    }
+
+    /// Why nothing would be sent to the origin now: a pause runs there.
+    func refusal(
+        _ origin: String, _ kind: RequestKind, _ budget: OperationBudget, failures: Int = 0
+    ) -> OAuthError? {
+        let now = time.boot
+        guard let pause = pauses.running(origin, now: now) else { return nil }
+        return .server(
+            kind, status: pause.status, retryAfterMillis: pause.until - now, attempts: failures,
+            elapsedMillis: budget.elapsedMillis)
+    }
+
+    /// False when the client was closed meanwhile.
+    func wait(_ millis: Int64) async -> Bool {
+        let woken = Outcome<Bool>()
+        let timer = time.schedule(at: time.boot + millis) { woken.settle(.success(true)) }
+        let closing = closing.onClose { woken.settle(.success(false)) }
+        let result = (try? await woken.result.get()) ?? false
+        timer.cancel()
+        self.closing.forget(closing)
+        return result
+    }
+
+    private func error(
+        _ kind: RequestKind, _ outcome: RequestOutcome, _ failures: Int, _ asked: Int64?, _ budget: OperationBudget
+    ) -> OAuthError {
+        switch outcome {
+        case .failed(let failure):
+            .recoverable(.network(failure.reason), "\(kind.rawValue): \(failure.detail)")
+        case .answered(let response):
+            .server(
+                kind, status: response.status, retryAfterMillis: asked, attempts: failures,
+                elapsedMillis: budget.elapsedMillis)
+        }
+    }
+}
+
+extension RandomSource {
+    /// Uniform from 0 up to 1, for jitter. Without randomness the full delay.
+    func unit() -> Double {
+        guard let bytes = try? bytes(4) else { return 1 }
+        return Double(bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }) / 4_294_967_296
     }
 }

@@ -13,13 +13,16 @@ extension Worker {
 
     private func open(_ options: LoginOptions, _ call: Call<Identity>) async throws(OAuthError) {
         if session.state == .locked { throw .recoverable(.unlockRequired, "login: the store's key is locked") }
+        let budget = OperationBudget(time, configuration.retryPolicy)
+        // First of all with what is known of the provider, else right after discovery: before anything is stored or opened.
+        if let known = metadata.cached { try checkPause(known, budget) }
         if let runningLogout {
             endSessionIsOff = true
             leaveEndSession(false)
             _ = await runningLogout.result
         }
-        let budget = OperationBudget(time)
         let metadata = try await metadata.metadata(budget: budget)
+        try checkPause(metadata, budget)
         let authorization = try AuthorizationRequest(configuration, options, metadata)
         guard !call.isEnded else { return }
         guard !closed else { throw CancelReason.system.error }
@@ -55,6 +58,12 @@ extension Worker {
         show(request)
     }
 
+    /// A code could not be exchanged while the token endpoint wants to be left alone.
+    private func checkPause(_ metadata: ProviderMetadata, _ budget: OperationBudget) throws(OAuthError) {
+        let origin = URLParts(metadata.tokenEndpoint)?.origin ?? ""
+        if let refusal = sender.refusal(origin, .codeExchange, budget) { throw refusal }
+    }
+
     /// Waits for the redirect of a stored request that the state shows already: at start, or when a program received it.
     func adopt(_ request: PendingRequest, listening: Bool) {
         var listener: (any RedirectListener)?
@@ -67,7 +76,10 @@ extension Worker {
                 log(.warning, "login: the loopback port of the restored login is taken; it waits for handle_redirect")
             }
         }
-        wait(Login(request: request, budget: OperationBudget(time), call: nil, listener: listener))
+        wait(
+            Login(
+                request: request, budget: OperationBudget(time, configuration.retryPolicy), call: nil,
+                listener: listener))
     }
 
     /// A listener for a loopback redirect URI; none for the other kinds.

@@ -140,7 +140,7 @@ extension Worker {
             .codeExchange, CodeExchange.request(request, code: code, clientId: configuration.clientId), budget: budget
         ).get()
         let receivedAt = Moment(time)
-        let tokens = try TokenEndpoint.tokens(answer, of: .codeExchange, elapsedMillis: budget.elapsedMillis)
+        let tokens = try TokenEndpoint.tokens(answer)
         let verdict = await verify(tokens, request, code: code, budget)
         // Good or bad, nobody is to have what came after a logout.
         if logins[request.id]?.discarded == true {

@@ -3,15 +3,22 @@
 /// Refreshing (behaviour §5): one at a time in this process and among those that share the store; a refresh token is sent
 /// only under a durable note, and what it brings is on disk before anything else is judged.
 extension Worker {
-    /// A fresh access token, by the refresh that is running or a new one. No caller's cancel ends it.
-    func refresh() async throws(OAuthError) -> AccessToken {
+    /// A fresh access token, by the refresh that is running or a new one, under its starter's budget. No caller's cancel
+    /// ends it.
+    func refresh(_ budget: OperationBudget) async throws(OAuthError) -> AccessToken {
         if let runningRefresh { return try await runningRefresh.result.get() }
+        // Refused at once while the provider wants to be left alone: nothing is under way.
+        if let endpoint = metadata.cached?.tokenEndpoint, let origin = URLParts(endpoint)?.origin,
+            let refusal = sender.refusal(origin, .refresh, budget)
+        {
+            throw refusal
+        }
         let running = Outcome<AccessToken>()
         runningRefresh = running
         session.update { $0.facts.refreshing = true }
         let result: Result<AccessToken, OAuthError>
         do throws(OAuthError) {
-            result = .success(try await refreshUnderLock())
+            result = .success(try await refreshWithRetries(budget))
         } catch {
             log(.info, "refresh: \(error.diagnostics.detail)")
             followInvalidation(error)
@@ -24,29 +31,63 @@ extension Worker {
         return try result.get()
     }
 
-    private func refreshUnderLock() async throws(OAuthError) -> AccessToken {
-        // What was found wanting. Taken before the first wait: what a sibling stores meanwhile is adopted as it comes, and
-        // must not be mistaken for it.
-        let known = session.contents.accessToken
-        let generation = session.contents.grant?.generation
-        let budget = OperationBudget(time)
-        let endpoint = try await metadata.metadata(budget: budget).tokenEndpoint
-        let lock = try await lockRefresh()
-        defer { lock.release() }
-        try await saveUnsaved(budget)
+    /// What one hold of the refresh lock led to.
+    private enum Attempt {
+        case token(AccessToken)
+        case again(afterMillis: Int64, Sender.Failure)
+    }
+
+    /// What one refresh is about.
+    private struct Purpose {
+        /// What was found wanting. Taken before the first wait: what a sibling stores meanwhile is adopted as it comes, and
+        /// must not be mistaken for it.
+        var token: AccessToken?
+        var generation: Int64?
+        var endpoint: String
+        var budget: OperationBudget
+    }
+
+    /// The lock is released while backing off, and every sending has a note of its own.
+    private func refreshWithRetries(_ budget: OperationBudget) async throws(OAuthError) -> AccessToken {
+        let found = session.contents
+        let purpose = Purpose(
+            token: found.accessToken, generation: found.grant?.generation,
+            endpoint: try await metadata.metadata(budget: budget).tokenEndpoint, budget: budget)
+        var last: Sender.Failure?
+        while true {
+            let lock = try await lockRefresh(budget)
+            let attempt = try await refreshUnderLock(purpose, after: last)
+            lock.release()
+            switch attempt {
+            case .token(let token): return token
+            case .again(let millis, let failure):
+                guard await sender.wait(millis) else { throw failure.error }
+                last = failure
+            }
+        }
+    }
+
+    private func refreshUnderLock(
+        _ purpose: Purpose, after last: Sender.Failure?
+    ) async throws(OAuthError) -> Attempt {
+        try await saveUnsaved(purpose.budget)
         // Once more if another login replaced the grant while ours was on the wire: that is another token.
         var rejection: OAuthError?
         for _ in 0..<2 {
             guard let grant = try adoptStoredGrant(), let refreshToken = grant.refreshToken else { break }
             // A sibling was faster, and the sealed cache shares what it got.
-            if let token = grant.accessToken, token != known, token.satisfies(TokenOptions(), time) { return token }
-            if grant.generation != generation, let token = session.contents.accessToken,
+            if let token = grant.accessToken, token != purpose.token, token.satisfies(TokenOptions(), time) {
+                return .token(token)
+            }
+            if grant.generation != purpose.generation, let token = session.contents.accessToken,
                 token.satisfies(TokenOptions(), time)
             {
-                return token
+                return .token(token)
             }
             do throws(OAuthError) {
-                if let token = try await send(refreshToken, of: grant, to: endpoint, budget) { return token }
+                if let attempt = try await send(refreshToken, of: grant, for: purpose, after: last) {
+                    return attempt
+                }
                 continue
             } catch {
                 guard case .reauthenticate(.grantRejected, _) = error else { throw error }
@@ -65,8 +106,10 @@ extension Worker {
     private func error(_ rejection: OAuthError?) -> OAuthError { rejection ?? .sessionExpired }
 
     /// Waited for at most the request timeout and 5 s, outside the budget.
-    private func lockRefresh() async throws(OAuthError) -> HeldLock {
+    private func lockRefresh(_ budget: OperationBudget) async throws(OAuthError) -> HeldLock {
         let end = time.boot + configuration.transport.requestTimeoutMillis + 5_000
+        budget.suspend()
+        defer { budget.resume() }
         var pause: Int64 = 10
         while true {
             guard runningLogout == nil else { throw .sessionExpired }
@@ -74,14 +117,8 @@ extension Worker {
             guard time.boot < end else {
                 throw .recoverable(.network(.lock), "refresh: another process holds the store's refresh lock")
             }
-            await sleep(pause)
+            guard await sender.wait(pause) else { throw CancelReason.system.error }
             pause = min(pause * 2, 100)
-        }
-    }
-
-    private func sleep(_ milliseconds: Int64) async {
-        await withCheckedContinuation { continuation in
-            _ = time.schedule(at: time.boot + milliseconds) { continuation.resume() }
         }
     }
 
@@ -103,17 +140,18 @@ extension Worker {
     /// - Returns: `nil` when another login replaced the grant meanwhile, or another process ended it.
     /// - Throws: SessionExpired after a logout here.
     private func send(
-        _ refreshToken: String, of grant: Grant, to endpoint: String, _ budget: OperationBudget
-    ) async throws(OAuthError) -> AccessToken? {
+        _ refreshToken: String, of grant: Grant, for purpose: Purpose, after last: Sender.Failure?
+    ) async throws(OAuthError) -> Attempt? {
+        let budget = purpose.budget
         try store.beginRefresh()
-        let request = Refresh.request(refreshToken, tokenEndpoint: endpoint, clientId: configuration.clientId)
-        let answer = await sender.send(.refresh, request, budget: budget)
+        let request = Refresh.request(refreshToken, tokenEndpoint: purpose.endpoint, clientId: configuration.clientId)
+        let step = await sender.step(.refresh, request, budget: budget, after: last)
         let receivedAt = Moment(time)
         var grant = grant
         grant.accessToken = nil
         var isKept = isCurrent(grant)
-        if case .success(let response) = answer, (200...299).contains(response.status) {
-            grant.refreshToken = TokenResponse.refreshToken(in: response.body) ?? refreshToken
+        if case .answer(let answer) = step, (200...299).contains(answer.response.status) {
+            grant.refreshToken = TokenResponse.refreshToken(in: answer.response.body) ?? refreshToken
             isKept = keep(grant)
             if !isKept { await discard(grant, budget) }
         }
@@ -122,7 +160,13 @@ extension Worker {
             if runningLogout != nil { throw .sessionExpired }
             return nil
         }
-        let tokens = try TokenEndpoint.tokens(try answer.get(), of: .refresh, elapsedMillis: budget.elapsedMillis)
+        let answer: ProviderAnswer
+        switch step {
+        case .answer(let judged): answer = judged
+        case .again(let millis, let failure): return .again(afterMillis: millis, failure)
+        case .end(let error): throw error
+        }
+        let tokens = try TokenEndpoint.tokens(answer)
         let accessToken = try TokenEndpoint.accessToken(tokens, requestedScope: grant.scope, receivedAt: receivedAt)
         if let idToken = tokens.idToken {
             _ = try await verify(idToken, of: grant, accessToken, budget)
@@ -139,7 +183,7 @@ extension Worker {
             contents.accessToken = accessToken
             contents.facts.refreshing = false
         }
-        return accessToken
+        return .token(accessToken)
     }
 
     private func isCurrent(_ grant: Grant) -> Bool {

@@ -76,7 +76,7 @@ extension Worker {
         discarded = nil
         var result = LogoutResult()
         guard let grant else { return result }
-        let budget = OperationBudget(time)
+        let budget = OperationBudget(time, configuration.retryPolicy)
         result.tokenRevoked = await revoke(grant.refreshToken, or: accessToken?.value, budget)
         let endpoint = try? await metadata.metadata(budget: budget).endSessionEndpoint
         result.sessionEnded = await endSession(grant, at: endpoint)
@@ -110,8 +110,7 @@ extension Worker {
             } else {
                 return false
             }
-            let response = try await sender.send(.revocation, request, budget: budget).get()
-            return Revocation.confirmed(response)
+            return Revocation.confirmed(try await sender.send(.revocation, request, budget: budget).get().response)
         } catch {
             log(.warning, "logout: the token was not revoked: \(error.diagnostics.detail)")
             return false

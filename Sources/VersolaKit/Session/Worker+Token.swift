@@ -2,7 +2,7 @@
 
 /// Access tokens (behaviour §5).
 extension Worker {
-    func accessToken(_ options: TokenOptions) async throws(OAuthError) -> Token {
+    func accessToken(_ options: TokenOptions, _ budget: OperationBudget? = nil) async throws(OAuthError) -> Token {
         if let token = try session.cachedToken(options, time) { return token }
         guard session.contents.grant?.refreshToken != nil else {
             // Returned until it really expires; force, or a min_valid beyond its life, cannot be had.
@@ -11,7 +11,7 @@ extension Worker {
             throw .sessionExpired
         }
         do throws(OAuthError) {
-            return Token(try await refresh())
+            return Token(try await refresh(budget ?? OperationBudget(time, configuration.retryPolicy)))
         } catch {
             if case .recoverable = error, !options.force, let token = livingToken { return token }
             throw error

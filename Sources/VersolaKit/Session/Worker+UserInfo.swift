@@ -4,30 +4,26 @@
 extension Worker {
     /// The claims, a JSON object as the provider sent it.
     func userInfo() async throws(OAuthError) -> String {
-        let token = try await accessToken(TokenOptions())
-        let budget = OperationBudget(time)
+        let budget = OperationBudget(time, configuration.retryPolicy)
+        let token = try await accessToken(TokenOptions(), budget)
         let metadata = try await metadata.metadata(budget: budget)
         guard let endpoint = metadata.userInfoEndpoint else {
             throw .configuration(.providerUnsupported, "UserInfo: the provider has no such endpoint")
         }
-        var response = try await sender.send(.userInfo, UserInfo.request(token, endpoint: endpoint), budget: budget)
-            .get()
-        if response.status == 401 {
-            let fresh = try await replacement(for: token, refusedBy: response)
-            response = try await sender.send(.userInfo, UserInfo.request(fresh, endpoint: endpoint), budget: budget)
-                .get()
-            if response.status == 401 { throw refusal(response) }
+        var request = UserInfo.request(token, endpoint: endpoint)
+        var answer = try await sender.send(.userInfo, request, budget: budget).get()
+        if answer.response.status == 401 {
+            request = UserInfo.request(
+                try await replacement(for: token, refusedBy: answer.response, budget), endpoint: endpoint)
+            answer = try await sender.send(.userInfo, request, budget: budget).get()
+            if answer.response.status == 401 { throw refusal(answer.response) }
         }
-        guard (200...299).contains(response.status) else {
-            throw .landing(.userInfo, response, elapsedMillis: budget.elapsedMillis)
-        }
+        guard (200...299).contains(answer.response.status) else { throw .landing(answer) }
         guard let subject = session.contents.grant?.login.subject else { throw .sessionExpired }
         let payload =
-            UserInfo.isSigned(response)
-            ? try await verifiedPayload(response, metadata, budget) : response.body
-        guard let claims = try UserInfo.claims(payload, subject: subject) else {
-            throw .server(.userInfo, status: response.status, elapsedMillis: budget.elapsedMillis)
-        }
+            UserInfo.isSigned(answer.response)
+            ? try await verifiedPayload(answer.response, metadata, budget) : answer.response.body
+        guard let claims = try UserInfo.claims(payload, subject: subject) else { throw .server(answer) }
         return claims
     }
 
@@ -49,13 +45,15 @@ extension Worker {
     }
 
     /// After a 401 that a fresher token may mend: the current token if it is another by now, else that of one refresh.
-    private func replacement(for token: Token, refusedBy response: HTTPResponse) async throws(OAuthError) -> Token {
+    private func replacement(
+        for token: Token, refusedBy response: HTTPResponse, _ budget: OperationBudget
+    ) async throws(OAuthError) -> Token {
         let refusal = refusal(response)
         guard case .reauthenticate = refusal else { throw refusal }
         let contents = session.contents
         if let current = contents.accessToken, current.value != token.value { return Token(current) }
         guard contents.grant?.refreshToken != nil else { throw refusal }
-        return Token(try await refresh())
+        return Token(try await refresh(budget))
     }
 
     /// What a 401 means when no refresh is to follow. A step-up challenge is held from now on; a newer one replaces it.

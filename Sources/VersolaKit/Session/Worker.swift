@@ -12,6 +12,7 @@ actor Worker {
     let sender: Sender
     let metadata: MetadataCache
     let activity: Activity
+    private let closing = Closing()
     nonisolated let queue: StoreQueue
 
     /// By `jwks_uri`: the provider may move it.
@@ -48,7 +49,9 @@ actor Worker {
         self.session = session
         self.queue = queue
         self.activity = activity
-        sender = Sender(transport: dependencies.transport)
+        sender = Sender(
+            transport: dependencies.transport, time: dependencies.time, random: dependencies.random,
+            pauses: dependencies.pauses, closing: closing)
         metadata = MetadataCache(configuration.provider, sender: sender, time: dependencies.time)
     }
 
@@ -73,6 +76,7 @@ actor Worker {
     /// Stops waiting for anything: listeners close, pending requests stay on disk for whoever comes next.
     func close() {
         closed = true
+        closing.close()
         expiry?.cancel()
         leaveEndSession(false)
         lingering?.close()

@@ -2,15 +2,10 @@
 
 /// Judges what the token endpoint answers to a code exchange or a refresh.
 enum TokenEndpoint {
-    static func tokens(
-        _ response: HTTPResponse, of kind: RequestKind, elapsedMillis: Int64
-    ) throws(OAuthError) -> TokenResponse {
-        guard (200...299).contains(response.status) else {
-            throw .landing(kind, response, elapsedMillis: elapsedMillis)
-        }
-        guard let tokens = TokenResponse(response.body) else {
-            throw .server(
-                kind, status: response.status, elapsedMillis: elapsedMillis, body: OAuthErrorBody(response.body))
+    static func tokens(_ answer: ProviderAnswer) throws(OAuthError) -> TokenResponse {
+        guard (200...299).contains(answer.response.status) else { throw .landing(answer) }
+        guard let tokens = TokenResponse(answer.response.body) else {
+            throw .server(answer, body: OAuthErrorBody(answer.response.body))
         }
         return tokens
     }

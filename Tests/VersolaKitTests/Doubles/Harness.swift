@@ -21,11 +21,14 @@ final class Harness: Sendable {
     /// - Parameters:
     ///   - place: a directory that several clients may share, each like a process of its own; `nil` = memory.
     ///   - time: shared by clients of one place.
+    ///   - retryPolicy: `nil` = one attempt: what is not about retries shows its failures at once.
+    ///   - pauses: shared by clients of one process.
     ///   - prepare: called before the client is made.
     init(
         redirectURI: String = "http://127.0.0.1/callback", endpoints: ProviderEndpoints? = nil,
         issuer: String = "https://op.example", scopes: [String] = ["openid"], place: StoreFixture? = nil,
         keyFile: String? = nil, time: VirtualTime = VirtualTime(), withBrowser: Bool = true,
+        retryPolicy: RetryPolicy? = nil, pauses: Pauses = Pauses(),
         prepare: (Harness.World) -> Void = { _ in }
     ) throws {
         self.time = time
@@ -34,7 +37,8 @@ final class Harness: Sendable {
         transport.script { [provider] in provider.answer($0) }
         configuration = try OAuthConfiguration(
             issuer: endpoints == nil ? issuer : nil, clientId: "client", redirectUri: redirectURI, scopes: scopes,
-            endpoints: endpoints)
+            endpoints: endpoints,
+            retryPolicy: try retryPolicy ?? RetryPolicy(maxAttemptsPerOrigin: 1, maxTotalAttempts: 1))
         let binding = try StoreBinding(
             issuer: configuration.provider.issuer, clientID: "client", session: "default")
         let sealed =
@@ -51,7 +55,8 @@ final class Harness: Sendable {
         client = try OAuthClient(
             configuration,
             Dependencies(
-                time: time, random: SystemRandom(), transport: transport, browser: withBrowser ? browser : nil,
+                time: time, random: SystemRandom(), transport: transport, pauses: pauses,
+                browser: withBrowser ? browser : nil,
                 listen: { [listeners] _, port, _ throws(OAuthError) in try listeners.listen(port) }, store: store,
                 log: Log(level: .debug) { _, line in logged.withLock { $0.append(line) } }),
             queue: queue)
@@ -74,7 +79,12 @@ final class Harness: Sendable {
     /// Waits until the store's queue has nothing to do. Everything of a client runs there but the load of a key set; whoever
     /// waits for that waits for an outcome.
     func rest() async {
-        for _ in 0..<100 { await Task(executorPreference: queue) {}.value }
+        await onQueue { for _ in 0..<100 { await Task.yield() } }
+    }
+
+    /// Many turns on the queue for one turn among all tests.
+    func onQueue(_ work: @escaping @Sendable () async -> Void) async {
+        await Task(executorPreference: queue, operation: work).value
     }
 
     // MARK: Login
@@ -113,6 +123,17 @@ final class Harness: Sendable {
         await rest()
         return identity
     }
+
+    /// A client whose person is signed in, with nothing noted yet.
+    static func signedIn(_ place: StoreFixture? = nil, _ time: VirtualTime = VirtualTime()) async throws -> Harness {
+        let harness = try Harness(place: place, time: time)
+        try await harness.signIn()
+        harness.journal.clear()
+        harness.states.clear()
+        return harness
+    }
+
+    func storedRefreshToken() throws -> String? { try store.store.grant()?.refreshToken }
 
     /// Closes the client and waits until nothing of it runs.
     func close() async throws {

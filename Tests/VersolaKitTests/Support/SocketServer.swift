@@ -10,27 +10,18 @@ final class SocketServer: Sendable {
     private let seen = Lock<(connections: Int, requests: [String])>((0, []))
 
     init(address: String = "127.0.0.1", _ serve: @escaping @Sendable (Connection) -> Void) throws {
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        inet_pton(AF_INET, address, &name.sin_addr)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        (listener, port) = try Self.bound(to: address)
+        guard listen(listener, 64) == 0 else { throw POSIXError(.EADDRINUSE) }
         let fd = listener
-        let failed = withUnsafeMutablePointer(to: &name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(fd, $0, size) != 0 || listen(fd, 64) != 0 || getsockname(fd, $0, &size) != 0
-            }
-        }
-        guard !failed else { throw POSIXError(.EADDRINUSE) }
-        port = UInt16(bigEndian: name.sin_port)
         Thread.detachNewThread { [self] in
             while case let socket = accept(fd, nil, nil), socket >= 0 {
+                _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
                 let index = seen.withLock { seen in
                     seen.connections += 1
                     return seen.connections - 1
                 }
                 Thread.detachNewThread { [self] in
-                    let connection = Connection(socket, index) { [self] request in
+                    let connection = Connection(socket, index, port) { [self] request in
                         seen.withLock { $0.requests.append(request) }
                     }
                     serve(connection)
@@ -61,18 +52,36 @@ final class SocketServer: Sendable {
 
     /// A port on which nothing listens.
     static func freePort() throws -> UInt16 {
-        let server = try SocketServer { _ in }
-        server.close()
-        return server.port
+        let (socket, port) = try bound(to: "127.0.0.1")
+        Glibc.close(socket)
+        return port
+    }
+
+    private static func bound(to address: String) throws -> (socket: Int32, port: UInt16) {
+        let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        inet_pton(AF_INET, address, &name.sin_addr)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let failed = withUnsafeMutablePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(fd, $0, size) != 0 || getsockname(fd, $0, &size) != 0
+            }
+        }
+        guard !failed else { throw POSIXError(.EADDRINUSE) }
+        return (fd, UInt16(bigEndian: name.sin_port))
     }
 }
 
 final class Connection: @unchecked Sendable {
     let index: Int
+    /// The server's.
+    let port: UInt16
     private var socket: Int32
     private let record: (String) -> Void
 
-    init(_ socket: Int32, _ index: Int, _ record: @escaping (String) -> Void) {
+    init(_ socket: Int32, _ index: Int, _ port: UInt16, _ record: @escaping (String) -> Void) {
+        self.port = port
         self.socket = socket
         self.index = index
         self.record = record
@@ -124,11 +133,15 @@ final class Connection: @unchecked Sendable {
     func reset() {
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
-        close()
+        Glibc.close(socket)
+        socket = -1
     }
 
     func close() {
-        if socket >= 0 { Glibc.close(socket) }
+        guard socket >= 0 else { return }
+        // A child started between `accept` and its close-on-exec flag may hold it too.
+        shutdown(socket, Int32(SHUT_RDWR))
+        Glibc.close(socket)
         socket = -1
     }
 }

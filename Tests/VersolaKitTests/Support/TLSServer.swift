@@ -33,42 +33,27 @@ final class TestAuthority: Sendable {
     }
 
     private func openssl(_ arguments: String...) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["openssl"] + arguments
-        process.currentDirectoryURL = directory
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw POSIXError(.EINVAL) }
+        let child = try ChildProcess(["openssl"] + arguments, in: directory)
+        guard child.waitForExit() == 0 else { throw POSIXError(.EINVAL) }
     }
 }
 
 /// `openssl s_server`: one connection at a time, whose plain bytes go through `answer`.
-final class TLSServer: @unchecked Sendable {
+final class TLSServer: Sendable {
     let port: UInt16
-    private let process = Process()
-    private let input = Pipe()
-    private let output = Pipe()
+    private let process: ChildProcess
 
+    /// - Parameter serve: runs on a thread of its own with what the client sends and what it is to receive.
     init(
         _ authority: TestAuthority, _ name: String, options: [String] = [],
-        _ serve: @escaping @Sendable (FileHandle, FileHandle) -> Void
+        _ serve: @escaping @Sendable (_ reading: FileHandle, _ writing: FileHandle) -> Void
     ) throws {
-        port = try SocketServer.freePort()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments =
-            ["openssl", "s_server", "-quiet", "-accept", "127.0.0.1:\(port)", "-cert", "\(name).pem"]
-            + ["-key", "\(name).key"] + options
-        process.currentDirectoryURL = authority.directory
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let (reading, writing) = (output.fileHandleForReading, input.fileHandleForWriting)
+        process = try ChildProcess(
+            ["openssl", "s_server", "-quiet", "-accept", "127.0.0.1:0", "-cert", "\(name).pem"]
+                + ["-key", "\(name).key"] + options, in: authority.directory)
+        let (reading, writing) = (process.output, process.input)
         Thread.detachNewThread { serve(reading, writing) }
-        while !isListening { usleep(5_000) }
+        port = try Self.listeningPort(of: process.pid)
     }
 
     /// Answers every request with the text "ok", connection kept alive.
@@ -87,17 +72,23 @@ final class TLSServer: @unchecked Sendable {
     var url: String { "https://127.0.0.1:\(port)/" }
 
     func close() {
-        // SIGTERM is blocked in what a Dispatch thread has spawned.
-        kill(process.processIdentifier, SIGKILL)
+        process.end()
     }
 
-    private var isListening: Bool {
-        let local = "0100007F:" + String(format: "%04X", port)
-        let sockets = (try? String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)) ?? ""
-        return !process.isRunning
-            || sockets.split(separator: "\n").contains { line in
-                let columns = line.split(separator: " ")
-                return columns.count > 3 && columns[1] == local && columns[3] == "0A"
+    /// By the kernel's tables: a connection to try would be the one that the server takes.
+    private static func listeningPort(of pid: pid_t) throws -> UInt16 {
+        for _ in 0..<2_000 {
+            let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd")
+            let links = files.map {
+                try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/\($0)")
             }
+            let sockets = String(decoding: readFile("/proc/net/tcp", limit: 1 << 24) ?? [], as: UTF8.self)
+            for columns in sockets.split(separator: "\n").map({ $0.split(separator: " ") })
+            where columns.count > 9 && columns[3] == "0A" && links.contains("socket:[\(columns[9])]") {
+                if let port = UInt16(columns[1].suffix(4), radix: 16) { return port }
+            }
+            usleep(5_000)
+        }
+        throw POSIXError(.ETIMEDOUT)
     }
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import re
-from typing import Any, Dict, List, Tuple, Type
+from typing import Any, Dict, List, Type
 
 import versola
 from versola import _native
@@ -16,9 +16,6 @@ SCALARS = {
     "int32_t": ctypes.c_int32,
     "uint32_t": ctypes.c_uint32,
     "int64_t": ctypes.c_int64,
-    "uint64_t": ctypes.c_uint64,
-    "size_t": ctypes.c_size_t,
-    "bool": ctypes.c_bool,
 }
 VIEWS = {
     "versola_server_failure": _native.ServerFailure,
@@ -52,40 +49,11 @@ def code_of(header: str) -> str:
     return re.sub(r"/\*.*?\*/", "", header, flags=re.S)
 
 
-def ctype_of(declaration: str, *, parameter: bool) -> Any:
-    """The ctypes type of a C type, with or without the name of a parameter behind it."""
-    words = re.sub(r"\b(const|VERSOLA_NULLABLE)\b", " ", declaration)
-    stars = words.count("*")
-    base = words.replace("*", " ").split()[0]
-    if stars == 0:
-        return None if base == "void" else SCALARS[base]
-    if base == "char":
-        assert stars == 1
-        return ctypes.c_char_p
-    if base in SCALARS or base in VIEWS:
-        assert stars == 1
-        return ctypes.POINTER(SCALARS.get(base) or VIEWS[base])
-    return ctypes.c_void_p if stars == 1 else ctypes.POINTER(ctypes.c_void_p)
-
-
-def functions_of(header: str) -> Dict[str, Tuple[Any, Tuple[Any, ...]]]:
-    pattern = r"VERSOLA_API\s+(?:VERSOLA_CHECK\s+)?([\w\s*]+?)(versola_\w+)\s*\(([^)]*)\)\s*;"
-    functions = {}
-    for result, name, parameters in re.findall(pattern, code_of(header)):
-        arguments = [] if parameters.strip() == "void" else parameters.split(",")
-        functions[name] = (
-            ctype_of(result, parameter=False),
-            tuple(ctype_of(argument, parameter=True) for argument in arguments),
-        )
-    return functions
-
-
-def test_every_function_of_the_header_is_in_the_table_with_its_types(header: str) -> None:
-    declared = functions_of(header)
+def test_the_table_names_the_functions_of_the_header_in_its_order(header: str) -> None:
+    """Their types are compared by ``scripts/check-abi``."""
+    declared = re.findall(r"^VERSOLA_API [^;(]*?(versola_\w+)\s*\(", code_of(header), flags=re.M)
     assert len(declared) == code_of(header).count("VERSOLA_API ") - 1  # its own #define
-    assert list(_native.FUNCTIONS) == list(declared)
-    for name, signature in declared.items():
-        assert _native.FUNCTIONS[name] == signature, name
+    assert list(_native.FUNCTIONS) == declared
 
 
 def test_every_enumerator_of_the_header_has_its_number(header: str) -> None:

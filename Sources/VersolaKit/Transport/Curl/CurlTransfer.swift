@@ -83,6 +83,7 @@ extension CurlTransfer {
     }
 
     private func setRoute(_ parts: URLParts, _ settings: TransportSettings, fresh: Bool) {
+        take(shim_curl_set_close_on_exec(easy))
         take(shim_curl_set_pointer(easy, CURLOPT_CURLU, UnsafeRawPointer(url.handle)))
         set(CURLOPT_PROTOCOLS_STR, "http,https")
         set(CURLOPT_FOLLOWLOCATION, 0)

@@ -4,7 +4,19 @@
 from __future__ import annotations
 
 import enum
-from ctypes import POINTER, Structure, c_bool, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_bool,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from typing import Any, Dict, Tuple
 
 ABI_VERSION = 1
@@ -105,6 +117,11 @@ _out = POINTER(c_void_p)
 _text = c_char_p
 _status = c_int32
 
+# For the table only. This package takes a queue: a callback that comes from a thread of the library while the
+# interpreter is on its way out would end the process.
+Callback = CFUNCTYPE(None, c_void_p, c_void_p)
+ContextFree = CFUNCTYPE(None, c_void_p)
+
 Signature = Tuple[Any, Tuple[Any, ...]]
 
 # name -> (restype, argtypes). Every function of versola.h, in its order; a test compares the two.
@@ -136,7 +153,16 @@ FUNCTIONS: Dict[str, Signature] = {
     "versola_config_set_request_timeout_ms": (_status, (_handle, c_int64)),
     "versola_config_set_clock_skew_s": (_status, (_handle, c_int64)),
     "versola_config_set_log_level": (_status, (_handle, c_int32)),
+    "versola_config_set_retry_preset": (_status, (_handle, c_int32)),
+    "versola_config_set_max_attempts_per_origin": (_status, (_handle, c_int32)),
+    "versola_config_set_max_total_attempts": (_status, (_handle, c_int32)),
+    "versola_config_set_initial_backoff_ms": (_status, (_handle, c_int64)),
+    "versola_config_set_backoff_multiplier_permille": (_status, (_handle, c_int32)),
+    "versola_config_set_max_backoff_ms": (_status, (_handle, c_int64)),
+    "versola_config_set_total_budget_ms": (_status, (_handle, c_int64)),
     "versola_config_set_queue": (_status, (_handle, _handle)),
+    "versola_config_set_callback": (_status, (_handle, Callback, c_void_p, ContextFree)),
+    "versola_config_set_dart_port": (_status, (_handle, c_int64, c_void_p)),
     "versola_endpoints_new": (_handle, (_text, _text, _text, _text)),
     "versola_endpoints_set_revocation_endpoint": (_status, (_handle, _text)),
     "versola_endpoints_set_user_info_endpoint": (_status, (_handle, _text)),

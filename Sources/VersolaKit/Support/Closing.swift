@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Tells those who wait that the client was closed.
+final class Closing: Sendable {
+    private struct State {
+        var isClosed = false
+        var next: UInt64 = 0
+        var handlers: [UInt64: @Sendable () -> Void] = [:]
+    }
+
+    private let state = Lock(State())
+
+    /// Calls `handler` at most once, at once when closed already; ``forget(_:)`` ends that.
+    func onClose(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
+        let id: UInt64? = state.withLock { state in
+            guard !state.isClosed else { return nil }
+            state.next += 1
+            state.handlers[state.next] = handler
+            return state.next
+        }
+        if id == nil { handler() }
+        return id
+    }
+
+    func forget(_ id: UInt64?) {
+        guard let id else { return }
+        state.withLock { _ = $0.handlers.removeValue(forKey: id) }
+    }
+
+    func close() {
+        let handlers = state.withLock { state in
+            state.isClosed = true
+            return exchange(&state.handlers, with: [:])
+        }
+        for handler in handlers.values { handler() }
+    }
+}
