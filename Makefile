@@ -45,7 +45,7 @@ LINK_FLAGS := -Xswiftc -static-stdlib -Xswiftc -use-ld=lld \
 	-Xlinker -z -Xlinker nodelete $(VARIANT_FLAGS) \
 	-Xlinker -lswiftSynchronization -Xlinker -l_FoundationCollections -Xlinker -l_FoundationCShims
 
-.PHONY: help library test lint format install demo wheel clean
+.PHONY: help library test endurance lint format install demo wheel clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -71,6 +71,11 @@ library: ## the release library, stripped, its debug information beside it (defa
 test: ## everything that is tested, as the README says; scripts/test STAGE... runs a part
 	@scripts/setup test
 	@scripts/test
+
+endurance: library ## the long form of what runs for minutes: many processes on one session, kills at any instant
+	@scripts/setup test
+	@VERSOLA_TEST_FULL=1 VERSOLA_LIBRARY=$(CURDIR)/build/$(SONAME) .venv/bin/python -m pytest -q -s \
+		Tests/Integration/test_processes.py Tests/Integration/test_kill.py
 
 lint: ## style, licence headers, shell and Python checks
 	@scripts/lint

@@ -53,6 +53,9 @@ def work(client: versola.OAuthClient) -> None:
         except versola.ReauthenticateError as error:
             say(signed_out=error.cause.name, began=began)
             sys.stdin.readline()
+            # The news of the new session is on its way through the store.
+            while client.state is versola.SessionState.UNAUTHENTICATED and time.monotonic() < began + 30:
+                time.sleep(0.01)
         else:
             say(refreshed=True)
             left -= 1

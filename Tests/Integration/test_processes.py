@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_scenarios import PATIENCE, proxy_before
 
 from fleet import Fleet
 from peers import DJANGO_OAUTH_TOOLKIT, GLEWLWYD
 from person_at_browser import PersonAtBrowser
 from running_peer import RunningPeer
+from test_scenarios import PATIENCE, proxy_before
 from token_proxy import Sending, TokenProxy
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def test_a_refresh_token_comes_twice_only_from_a_process_killed_while_it_refresh
         refused = [one for one in proxy.sent("refresh_token") if one.status != 200]
         sent_twice = [one for one in proxy.sendings_of_each_refresh_token() if len(one) > 1]
         for sendings in sent_twice:
-            for before, after in zip(sendings, sendings[1:], strict=False):
+            for before, after in pairwise(sendings):
                 assert is_allowed(before, after, seen.killed, grant_is_kept=told_as == "SESSION_REJECTED")
         # One return of the person for each family that died, and a family dies of nothing but such a retry.
         dead = [one for one in sent_twice if any(each in refused for each in one)]

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +188,7 @@ def test_a_session_without_a_refresh_token_ends_with_its_access_token(
         ended = next(states)
         assert ended.state is versola.SessionState.UNAUTHENTICATED
         assert ended.reason is not None and ended.reason.cause is versola.ReauthenticateCause.SESSION_EXPIRED
-        assert token.expires_at is not None and datetime.now(timezone.utc) >= token.expires_at - timedelta(seconds=1)
+        assert token.expires_at is not None and datetime.now(UTC) >= token.expires_at - timedelta(seconds=1)
         with pytest.raises(versola.ReauthenticateError) as expired:
             client.access_token()
         assert expired.value.cause is versola.ReauthenticateCause.SESSION_EXPIRED
