@@ -7,13 +7,22 @@ import VersolaKit
 
 /// A client and its sink.
 final class ClientObject: Sendable {
+    /// An asynchronous operation between its start and its completion.
+    struct Operation {
+        /// A cancel, which may come before the call that it is for is there.
+        var reason: CancelReason?
+        var cancel: (@Sendable (CancelReason) -> Void)?
+    }
+
     private static let serials = Lock<UInt64>(0)
 
     let serial: UInt64
     let client: OAuthClient
     let sink: (any EventSink)?
     /// Running asynchronous operations, for cancel.
-    let operations = Lock<[UInt64: @Sendable (CancelReason) -> Void]>([:])
+    let operations = Lock<[UInt64: Operation]>([:])
+    /// Filled when nothing runs any more and every event was delivered.
+    let ended = Waiter<Void>()
 
     init(_ config: Config) throws(OAuthError) {
         let serial: UInt64 = Self.serials.withLock { next in
@@ -28,6 +37,7 @@ final class ClientObject: Sendable {
                 throw invalid("browser: the app is to open URLs, but the client has no sink to ask it through")
             }
             client = try OAuthClient(configuration)
+            client.whenIdle { [ended] in ended.fill(()) }
             return
         }
         client = try OAuthClient(
@@ -42,7 +52,10 @@ final class ClientObject: Sendable {
                     change, url: change.authorizationURL.map(CText.init), reason: change.reason.map(ErrorObject.init)),
                 of: serial)
         }
-        client.whenIdle { sink.push(.closed, of: serial) }
+        client.whenIdle { [ended] in
+            sink.push(.closed, of: serial)
+            sink.whenDelivered { ended.fill(()) }
+        }
     }
 }
 
@@ -74,12 +87,7 @@ public func versola_client_close_wait(_ client: OpaquePointer?, _ timeout_ms: In
         let client: ClientObject = try required(client, "client")
         let timeout = try Timeout(timeout_ms)
         client.client.close()
-        let idle = Waiter<Void>()
-        client.client.whenIdle { [sink = client.sink] in
-            guard let sink else { return idle.fill(()) }
-            sink.whenDelivered { idle.fill(()) }
-        }
-        guard idle.wait(timeout) != nil else {
+        guard client.ended.wait(timeout) != nil else {
             throw .recoverable(.systemCancelled, "close: something of the client is still running")
         }
     }

@@ -11,25 +11,32 @@ extension ClientObject {
         _ outcome: @escaping @Sendable (Value) -> (result: OperationResult, error: OAuthError?)
     ) throws(OAuthError) {
         guard let sink else { throw invalid("client: it was made without a sink; only the blocking forms can be used") }
-        try client.checkOpen()
-        let isNew = operations.withLock { operations in
-            guard operations[id] == nil else { return false }
-            operations[id] = { _ in }
-            return true
-        }
-        guard isNew else { throw invalid("operation_id: an operation with this number is running") }
-        let call = begin(client)
-        operations.withLock { $0[id] = { call.cancel($0) } }
-        call.whenEnded { [operations, serial] result in
-            operations.withLock { _ = $0.removeValue(forKey: id) }
-            let (value, error): (OperationResult, OAuthError?) =
-                switch result {
-                case .success(let value): outcome(value)
-                case .failure(let error): (.none, error)
-                }
-            sink.push(
-                .completion(operation: operation, id: id, result: value, error: error.map(ErrorObject.init)), of: serial
-            )
+        // CLOSED waits until the completion has its receiver.
+        try client.starting { () throws(OAuthError) in
+            let isNew = operations.withLock { operations in
+                guard operations[id] == nil else { return false }
+                operations[id] = Operation()
+                return true
+            }
+            guard isNew else { throw invalid("operation_id: an operation with this number is running") }
+            let call = begin(client)
+            let early: CancelReason? = operations.withLock { operations in
+                operations[id]?.cancel = { call.cancel($0) }
+                return operations[id]?.reason
+            }
+            if let early { call.cancel(early) }
+            call.whenEnded { [operations, serial] result in
+                operations.withLock { _ = $0.removeValue(forKey: id) }
+                let (value, error): (OperationResult, OAuthError?) =
+                    switch result {
+                    case .success(let value): outcome(value)
+                    case .failure(let error): (.none, error)
+                    }
+                sink.push(
+                    .completion(operation: operation, id: id, result: value, error: error.map(ErrorObject.init)),
+                    of: serial
+                )
+            }
         }
     }
 }
@@ -121,11 +128,16 @@ public func versola_client_cancel(
 ) -> Int32 {
     status(error) { () throws(OAuthError) in
         let client: ClientObject = try required(client, "client")
-        let cancel = client.operations.withLock { $0[operation_id] }
-        switch reason {
-        case VERSOLA_CANCEL_USER.number: cancel?(.user)
-        case VERSOLA_CANCEL_SYSTEM.number: cancel?(.system)
-        default: throw invalid("reason: there is no reason \(reason)")
+        let cancelReason: CancelReason =
+            switch reason {
+            case VERSOLA_CANCEL_USER.number: .user
+            case VERSOLA_CANCEL_SYSTEM.number: .system
+            default: throw invalid("reason: there is no reason \(reason)")
+            }
+        let cancel = client.operations.withLock { operations in
+            if operations[operation_id]?.reason == nil { operations[operation_id]?.reason = cancelReason }
+            return operations[operation_id]?.cancel
         }
+        cancel?(cancelReason)
     }
 }

@@ -13,7 +13,7 @@ struct Timeout {
     }
 }
 
-/// Blocks one thread until a value is there: for the blocking forms and nothing else.
+/// Blocks threads until a value is there: for the blocking forms and nothing else.
 final class Waiter<Value: Sendable>: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
     private let value = Lock<Value?>(nil)
@@ -24,7 +24,7 @@ final class Waiter<Value: Sendable>: Sendable {
     }
 
     func wait(_ timeout: Timeout) -> Value? {
-        _ = semaphore.wait(timeout: timeout.deadline)
+        if semaphore.wait(timeout: timeout.deadline) == .success { semaphore.signal() }  // for whoever waits next
         return value.withLock { $0 }
     }
 }

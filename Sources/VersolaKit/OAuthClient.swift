@@ -169,6 +169,14 @@ public final class OAuthClient: Sendable {
         activity.whenIdle(handler)
     }
 
+    /// Starts something that ``whenIdle(_:)`` has to wait for, whatever the others that use the client do meanwhile.
+    package func starting(_ body: () throws(OAuthError) -> Void) throws(OAuthError) {
+        guard activity.begin() else { throw Self.closed }
+        defer { activity.end() }
+        try checkOpen()
+        try body()
+    }
+
     package func checkOpen() throws(OAuthError) {
         if calls.withLock({ $0.closed }) { throw Self.closed }
     }

@@ -66,6 +66,10 @@ static void configuration_objects(void) {
     CHECK(versola_config_set_endpoints(NULL, NULL) == INVALID);
     CHECK(versola_config_set_queue(config, NULL) == INVALID);
     CHECK(versola_config_set_queue(NULL, queue) == INVALID);
+    CHECK(versola_config_set_callback(config, NULL, queue, NULL) == INVALID);
+    CHECK(versola_config_set_callback(NULL, NULL, NULL, NULL) == INVALID);
+    CHECK(versola_config_set_dart_port(config, 1, NULL) == INVALID);
+    CHECK(versola_config_set_dart_port(NULL, INT64_MIN, queue) == INVALID);
     versola_queue_release(queue);
     versola_config_release(config);
 }

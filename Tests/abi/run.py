@@ -23,8 +23,8 @@ from provider import Provider, walk  # noqa: E402
 
 INSTALLED = ROOT / "build/installed"
 HEADER = INSTALLED / "include/versola.h"
-PROGRAMS = ["bad_settings", "bad_calls", "load", "fork", "queue", "login"]
-UNDER_VALGRIND = ["bad_settings", "bad_calls", "queue", "login"]
+PROGRAMS = ["bad_settings", "bad_calls", "load", "fork", "queue", "delivery", "login"]
+UNDER_VALGRIND = ["bad_settings", "bad_calls", "queue", "delivery", "login"]
 # Two of valgrind's checks say nothing about Swift code. Undefined values: an enum's tag lies in the top bits of a word
 # whose other bits may be undefined, and valgrind takes a jump on the sign for one on the whole word. "Possibly lost":
 # the Swift runtime's caches and Dispatch's threads, which live as long as the process, are held by pointers into their

@@ -6,7 +6,6 @@ final class Activity: Sendable {
         var running = 0
         var closed = false
         var whenIdle: [@Sendable () -> Void] = []
-        var telling = false
     }
 
     private let state = Lock(State())
@@ -28,30 +27,17 @@ final class Activity: Sendable {
         settle { $0.closed = true }
     }
 
-    /// Calls `handler` once, when closed and idle: after the handlers that were given before it.
+    /// Calls `handler` once, when closed and idle.
     func whenIdle(_ handler: @escaping @Sendable () -> Void) {
         settle { $0.whenIdle.append(handler) }
     }
 
     private func settle(_ change: (inout State) -> Void) {
-        let mayTell = state.withLock { state in
+        let handlers: [@Sendable () -> Void] = state.withLock { state in
             change(&state)
-            guard state.closed, state.running == 0, !state.telling else { return false }
-            state.telling = true
-            return true
+            guard state.closed, state.running == 0 else { return [] }
+            return exchange(&state.whenIdle, with: [])
         }
-        guard mayTell else { return }
-        while let handlers = nextHandlers() {
-            for handler in handlers { handler() }
-        }
-    }
-
-    /// What came while the handlers before were called; `nil` ends the telling.
-    private func nextHandlers() -> [@Sendable () -> Void]? {
-        state.withLock { state in
-            let handlers = exchange(&state.whenIdle, with: [])
-            state.telling = !handlers.isEmpty
-            return handlers.isEmpty ? nil : handlers
-        }
+        for handler in handlers { handler() }
     }
 }
