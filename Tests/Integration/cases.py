@@ -19,8 +19,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import versola
-from provider import Page, Provider, walk
 from versola import OAuthClient, SessionState, VersolaError
+
+from provider import Page, Provider, walk
 
 CALLBACK = "http://127.0.0.1/callback"
 OWN_SCHEME = "com.example.app:/callback"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL at every write, fsync, rename, unlink, send and receive of a login, a refresh and a logout (issue 4, "Shown by").
+"""SIGKILL at every write, fsync, rename, unlink, send and receive of a login, a refresh and a logout.
 
 strace kills the program as it enters the N-th call of one kind; N rises until the program gets through. Then kills at
 random times: a few by default, a thousand with VERSOLA_TEST_FULL=1.
@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from versola import OAuthClient, ReauthenticateCause, SessionState, VersolaError
+
 from cases import FULL, OWN_SCHEME, Bench, Person, Program, bench_fixture  # noqa: F401
 from provider import walk
-from versola import OAuthClient, ReauthenticateCause, SessionState, VersolaError
 
 FILE_CALLS = ["write", "fsync", "/^rename", "/^unlink", "fallocate", "ftruncate"]
 NETWORK_CALLS = ["/^send", "/^recv"]

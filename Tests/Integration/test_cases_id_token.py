@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 
 import pytest
+from versola import ConfigurationCause, SessionState
+
 from cases import Bench, Person, bench_fixture  # noqa: F401
 from provider import Answer, Provider, sign
-from versola import ConfigurationCause, SessionState
 
 REJECTED = ConfigurationCause.ID_TOKEN_REJECTED
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input straight on the C ABI, and from the provider: typed errors only, no crash, no hang (versola.h, "Conventions")."""
+"""Bad input straight on the C ABI, and from the provider: typed errors only, no crash, no hang."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from cases import FULL, OWN_SCHEME, Bench, bench_fixture  # noqa: F401
-from provider import Answer
 from versola import ConfigurationCause, ReauthenticateCause, RecoverableCause, SessionState, VersolaError
 from versola._library import load
 from versola._native import FUNCTIONS
+
+from cases import FULL, OWN_SCHEME, Bench, bench_fixture  # noqa: F401
+from provider import Answer
 
 INVALID = ConfigurationCause.INVALID_CONFIGURATION.value
 CAUSES = {0} | {cause.value for kind in (RecoverableCause, ReauthenticateCause, ConfigurationCause) for cause in kind}
@@ -61,7 +62,7 @@ def test_every_function_with_NULL_for_every_object_and_all_bad_values(name: str)
         result = getattr(library, name)(*values)
         if result_kind is ctypes.c_int32 and takes_object and name != "versola_queue_fd":
             assert result in (0, INVALID), f"{name}{values!r:.80} answered {result}"
-        elif result_kind is ctypes.c_void_p and takes_object or result_kind is ctypes.c_char_p and takes_object:
+        elif (result_kind is ctypes.c_void_p and takes_object) or (result_kind is ctypes.c_char_p and takes_object):
             assert not result
         elif result_kind is ctypes.c_void_p and result:
             release = name.rpartition("_new")[0] + "_release"
@@ -93,7 +94,7 @@ def test_on_NULL_the_status_the_error_and_every_out_parameter_are_written(name: 
             error = outs[-1]
             assert library.versola_error_cause(error) == INVALID and library.versola_error_category(error) == 4
             detail = library.versola_error_detail(error)
-            assert detail and b"client" in detail or b"config" in detail, f"{name}: the argument is not named: {detail}"
+            assert b"client" in detail or b"config" in detail, f"{name}: the argument is not named: {detail}"
             library.versola_error_release(error)
 
 
@@ -223,6 +224,30 @@ def test_a_bad_configuration_value_is_InvalidConfiguration_from_create(bench: Be
 # --- Mutations --------------------------------------------------------------------------------------------------------
 
 
+PIECES = [
+    "",
+    "\0",
+    "%",
+    "%zz",
+    "%00",
+    "%ff",
+    "&",
+    "=",
+    "?",
+    "#",
+    "..",
+    "//",
+    "\\",
+    " ",
+    "\n",
+    "й",
+    "\U0001f600",
+    "[",
+    "]",
+]
+PIECES += ["{", "}", '"', "null", "-1", "1e999", "9" * 40, "\\u0000", "\\ud800", "a" * 5000]
+
+
 class Mutator:
     """Byte by byte and piece by piece, with a seed that a failure tells."""
 
@@ -234,24 +259,7 @@ class Mutator:
         chance = self._random
         for _ in range(chance.randint(1, 4)):
             at, end = sorted(chance.randint(0, len(said)) for _ in range(2))
-            piece = chance.choice(
-                ["", "\0", "%", "%zz", "%00", "%ff", "&", "=", "?", "#", "..", "//", "\\", " ", "\n", "й", "\U0001f600"]
-                + [
-                    "[",
-                    "]",
-                    "{",
-                    "}",
-                    '"',
-                    "null",
-                    "-1",
-                    "1e999",
-                    "9" * 40,
-                    "\\u0000",
-                    "\\ud800",
-                    "a" * 5000,
-                    said[at:end],
-                ]
-            )
+            piece = chance.choice([*PIECES, said[at:end]])
             end = chance.choice([at, at + 1, end])
             said = said[:at] + piece + said[end:]
         return said

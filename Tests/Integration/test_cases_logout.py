@@ -7,9 +7,10 @@ import math
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from versola import ReauthenticateCause, RecoverableCause, SessionState
+
 from cases import CALLBACK, Bench, Person, Program, bench_fixture  # noqa: F401
 from provider import Answer, Cut, Gate, walk
-from versola import ReauthenticateCause, RecoverableCause, SessionState
 
 EXPIRED = ReauthenticateCause.SESSION_EXPIRED
 SIGNED_OUT = "http://127.0.0.1/callback"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a provider says of itself: metadata, and the answers that end a login before or at the exchange (behaviour §2, §11)."""
+"""What a provider says of itself, and the answers that end a login before or at the exchange (behaviour §2, §11)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from cases import OWN_SCHEME, Bench, Person, bench_fixture  # noqa: F401
-from provider import Answer, Cut, Provider
 from versola import (
     ConfigurationCause,
     NetworkReason,
@@ -20,6 +18,9 @@ from versola import (
     SessionState,
     VersolaError,
 )
+
+from cases import OWN_SCHEME, Bench, Person, bench_fixture  # noqa: F401
+from provider import Answer, Cut, Provider
 
 SERVER, NETWORK = RecoverableCause.SERVER, RecoverableCause.NETWORK
 UNSUPPORTED = ConfigurationCause.PROVIDER_UNSUPPORTED

@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
+from versola import ConfigurationCause, ReauthenticateCause, RecoverableCause, RecoverableError, SessionState
+
 from cases import CALLBACK, OWN_SCHEME, Bench, Person, bench_fixture  # noqa: F401
 from provider import walk
-from versola import ConfigurationCause, ReauthenticateCause, RecoverableCause, RecoverableError, SessionState
 
 Shape = dict[str, list[str]]
 

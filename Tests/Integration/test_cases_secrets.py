@@ -10,9 +10,10 @@ import logging
 from collections.abc import Callable
 
 import pytest
+from versola import OAuthClient, VersolaError
+
 from cases import OWN_SCHEME, Bench, Person, bench_fixture  # noqa: F401
 from provider import Answer, Cut
-from versola import OAuthClient, VersolaError
 
 
 def attempted(bench: Bench, call: Callable[[], object]) -> None:

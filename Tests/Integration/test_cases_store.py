@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cases import Bench, Person, bench_fixture  # noqa: F401
-from provider import CertificateAuthority, Provider, walk
 from versola import (
     ConfigurationCause,
     KeyFile,
@@ -22,6 +20,9 @@ from versola import (
     RecoverableError,
     SessionState,
 )
+
+from cases import Bench, Person, bench_fixture  # noqa: F401
+from provider import CertificateAuthority, Provider, walk
 
 UNAVAILABLE = ConfigurationCause.STORE_UNAVAILABLE
 

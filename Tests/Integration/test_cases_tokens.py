@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import Bench, Person, Program, bench_fixture  # noqa: F401
-from provider import Answer, Cut, Gate
 from versola import (
     ConfigurationCause,
     NetworkReason,
@@ -22,6 +20,9 @@ from versola import (
     SessionState,
     VersolaError,
 )
+
+from cases import Bench, Person, Program, bench_fixture  # noqa: F401
+from provider import Answer, Cut, Gate
 
 SERVER, NETWORK = RecoverableCause.SERVER, RecoverableCause.NETWORK
 EXPIRED = ReauthenticateCause.SESSION_EXPIRED

@@ -7,9 +7,10 @@ import datetime
 import json
 
 import pytest
+from versola import ConfigurationCause, ReauthenticateCause, RecoverableCause, SessionState, StepUpCause, StepUpError
+
 from cases import Bench, Person, bench_fixture  # noqa: F401
 from provider import Answer, Cut, Gate, IDTokenShape, sign
-from versola import ConfigurationCause, ReauthenticateCause, RecoverableCause, SessionState, StepUpCause, StepUpError
 
 EXCHANGE, REFRESH = "authorization_code", "refresh_token"
 REJECTED = ConfigurationCause.USER_INFO_REJECTED
