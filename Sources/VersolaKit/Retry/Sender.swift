@@ -80,7 +80,9 @@ struct Sender: Sendable {
                 afterMillis: millis, Failure(count: failures, error: error(kind, outcome, failures, asked, budget)))
         case (.end(let pause), .answered(let response)):
             if let pause { pauses.lengthen(origin, until: time.boot + pause, status: response.status) }
-            return .end(error(kind, outcome, failures, asked, budget))
+            // Also told when somebody else's request started the pause, or a longer one.
+            let left = pauses.running(origin, now: time.boot).map { $0.until - time.boot }
+            return .end(error(kind, outcome, failures, left ?? asked, budget))
         case (.end, .failed), (.accept, .failed):
             return .end(error(kind, outcome, failures, nil, budget))
         }
