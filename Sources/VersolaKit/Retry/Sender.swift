@@ -99,9 +99,8 @@ struct Sender: Sendable {
             elapsedMillis: budget.elapsedMillis)
     }
 
-    /// False when the client was closed meanwhile.
-    func wait(_ millis: Int64) async -> Bool {
-        let woken = Outcome<Bool>()
+    /// False when the client was closed meanwhile, or whoever knows `woken` ended the wait with it.
+    func wait(_ millis: Int64, _ woken: Outcome<Bool> = Outcome()) async -> Bool {
         let timer = time.schedule(at: time.boot + millis) { woken.settle(.success(true)) }
         let closing = closing.onClose { woken.settle(.success(false)) }
         let result = (try? await woken.result.get()) ?? false
