@@ -13,7 +13,8 @@ import Testing
         _ retryAfter: String..., status: Int = 429, dates: [String] = [date], wall: WallMillis = noon * 1000
     ) -> Int64? {
         let fields =
-            retryAfter.map { HTTPField(name: "retry-AFTER", value: $0) } + dates.map { HTTPField(name: "Date", value: $0) }
+            retryAfter.map { HTTPField(name: "retry-AFTER", value: $0) }
+            + dates.map { HTTPField(name: "Date", value: $0) }
         return RetryAfter.millis(HTTPResponse(status: status, fields: fields, body: []), wall: wall)
     }
 
@@ -123,7 +124,8 @@ import Testing
     func mutatedValuesNeverLeaveTheRange(seed: UInt64) {
         var random = SeededRandom(seed)
         let valid = [
-            "120", "0030", "99999999999999999999", Self.date, "Friday, 30-Oct-26 12:00:04 GMT", "Fri Oct 30 12:00:04 2026",
+            "120", "0030", "99999999999999999999", Self.date, "Friday, 30-Oct-26 12:00:04 GMT",
+            "Fri Oct 30 12:00:04 2026",
         ]
         let letters = Array("0123456789 :,-+.GMTFriOct\t\u{0}é٣".unicodeScalars)
         for _ in 0..<5_000 {
@@ -141,7 +143,9 @@ import Testing
             var text = ""
             text.unicodeScalars.append(contentsOf: scalars)
             for dates in [[Self.date], [text], []] {
-                if let millis = Self.millis(text, dates: dates) { #expect((0...86_400_000).contains(millis), "\(text)") }
+                if let millis = Self.millis(text, dates: dates) {
+                    #expect((0...86_400_000).contains(millis), "\(text)")
+                }
             }
             if let seconds = HTTPDate.seconds(text, now: Self.noon) {
                 #expect((0...253_402_300_800).contains(seconds), "\(text)")

@@ -26,7 +26,8 @@ import Testing
 
     @Test func theLimitsThemselvesAreAllowed() throws {
         _ = try RetryPolicy(
-            maxAttemptsPerOrigin: 1, maxTotalAttempts: 1, initialBackoff: 0.001, backoffMultiplier: 1, maxBackoff: 0.001,
+            maxAttemptsPerOrigin: 1, maxTotalAttempts: 1, initialBackoff: 0.001, backoffMultiplier: 1,
+            maxBackoff: 0.001,
             totalBudget: 0.001)
         _ = try RetryPolicy(
             maxAttemptsPerOrigin: 5, maxTotalAttempts: 8, initialBackoff: 30, backoffMultiplier: 10, maxBackoff: 30,
@@ -68,7 +69,9 @@ import Testing
 
     // MARK: Backoff
 
-    @Test(arguments: [(1, 500), (2, 1_000), (3, 2_000), (4, 4_000), (5, 8_000), (6, 8_000), (7, 8_000), (1_000_000, 8_000)])
+    @Test(arguments: [
+        (1, 500), (2, 1_000), (3, 2_000), (4, 4_000), (5, 8_000), (6, 8_000), (7, 8_000), (1_000_000, 8_000),
+    ])
     func theDelayAfterFailureNIsUniformFromHalfTheBaseToTheBase(n: Int, base: Int64) {
         let policy = RetryPolicy.default
         #expect(policy.backoffMillis(afterFailure: n, random: 0) == base / 2)

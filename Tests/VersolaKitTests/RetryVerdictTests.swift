@@ -105,7 +105,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [(0, 0), (9, 0), (1_000, 100), (5_000, 500), (10_000, 1_000), (15_000, 1_000)] as [(Int64, Int64)])
+    @Test(
+        arguments: [(0, 0), (9, 0), (1_000, 100), (5_000, 500), (10_000, 1_000), (15_000, 1_000)] as [(Int64, Int64)])
     func theJitterIsUpToATenthOfItAndAtMostASecond(asked: Int64, jitter: Int64) {
         for random in [0, 0.25, 0.5, 1] {
             let verdict = Self.verdict(.discovery, Self.outcome(503), retryAfter: asked, random: random)
@@ -125,7 +126,8 @@ import Testing
 
     @Test func maxBackoffDoesNotLimitIt() throws {
         let policy = try RetryPolicy(initialBackoff: 0.001, maxBackoff: 0.001)
-        #expect(Self.verdict(.discovery, Self.outcome(429), policy: policy, retryAfter: 15_000) == .wait(millis: 15_000))
+        #expect(
+            Self.verdict(.discovery, Self.outcome(429), policy: policy, retryAfter: 15_000) == .wait(millis: 15_000))
     }
 
     @Test func itIsNeverShortened() {

@@ -39,20 +39,17 @@ extension Worker {
 
     /// What one refresh is about.
     private struct Purpose {
-        /// What was found wanting. Taken before the first wait: what a sibling stores meanwhile is adopted as it comes, and
-        /// must not be mistaken for it.
-        var token: AccessToken?
-        var generation: Int64?
+        /// The access token when it began, before the first wait: any other is one that somebody was faster to get.
+        var known: AccessToken?
         var endpoint: String
         var budget: OperationBudget
     }
 
     /// The lock is released while backing off, and every sending has a note of its own.
     private func refreshWithRetries(_ budget: OperationBudget) async throws(OAuthError) -> AccessToken {
-        let found = session.contents
+        let known = session.contents.accessToken
         let purpose = Purpose(
-            token: found.accessToken, generation: found.grant?.generation,
-            endpoint: try await metadata.metadata(budget: budget).tokenEndpoint, budget: budget)
+            known: known, endpoint: try await metadata.metadata(budget: budget).tokenEndpoint, budget: budget)
         var last: Sender.Failure?
         while true {
             let lock = try await lockRefresh(budget)
@@ -61,10 +58,20 @@ extension Worker {
             switch attempt {
             case .token(let token): return token
             case .again(let millis, let failure):
-                guard await sender.wait(millis) else { throw failure.error }
+                guard await backOff(millis) else {
+                    throw runningLogout == nil ? failure.error : .sessionExpired
+                }
                 last = failure
             }
         }
+    }
+
+    /// False when the client was closed meanwhile or a logout began.
+    private func backOff(_ millis: Int64) async -> Bool {
+        let wait = Outcome<Bool>()
+        refreshBackoff = wait
+        defer { refreshBackoff = nil }
+        return await sender.wait(millis, wait)
     }
 
     private func refreshUnderLock(
@@ -75,13 +82,8 @@ extension Worker {
         var rejection: OAuthError?
         for _ in 0..<2 {
             guard let grant = try adoptStoredGrant(), let refreshToken = grant.refreshToken else { break }
-            // A sibling was faster, and the sealed cache shares what it got.
-            if let token = grant.accessToken, token != purpose.token, token.satisfies(TokenOptions(), time) {
-                return .token(token)
-            }
-            if grant.generation != purpose.generation, let token = session.contents.accessToken,
-                token.satisfies(TokenOptions(), time)
-            {
+            // That of a login here, or of a sibling that shares what it got through the sealed cache.
+            if let token = session.contents.accessToken, token != purpose.known, token.satisfies(TokenOptions(), time) {
                 return .token(token)
             }
             do throws(OAuthError) {
