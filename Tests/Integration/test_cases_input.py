@@ -50,6 +50,8 @@ def of_kind(kind: Any) -> list[Any]:
         return [0, 1, 2**64 - 1]
     if kind is ctypes.c_bool:
         return [False, True]
+    if issubclass(kind, ctypes._CFuncPtr):  # type: ignore[attr-defined]
+        return [kind()]
     return [None]
 
 
