@@ -33,6 +33,15 @@ def whoami(client: versola.OAuthClient) -> None:
     say(state=client.state.name, subject=client.identity().subject)
 
 
+def refused(client: versola.OAuthClient) -> None:
+    """One forced refresh: how it ended, in numbers."""
+    try:
+        client.access_token(force=True)
+        say(attempts=None)
+    except versola.RecoverableError as error:
+        say(attempts=error.attempts, status=error.status)
+
+
 def token(client: versola.OAuthClient) -> None:
     say(token=client.access_token().value)
 
@@ -62,7 +71,7 @@ def work(client: versola.OAuthClient) -> None:
 
 
 def main() -> None:
-    what = {f.__name__: f for f in (login, resume, whoami, token, refresh, work)}[sys.argv[1]]
+    what = {f.__name__: f for f in (login, resume, whoami, token, refresh, refused, work)}[sys.argv[1]]
     settings = json.loads(os.environ["CONFIGURATION"])
     if "endpoints" in settings:
         settings["endpoints"] = versola.ProviderEndpoints(**settings["endpoints"])

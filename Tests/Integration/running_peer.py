@@ -79,7 +79,7 @@ def start(peer: Peer) -> RunningPeer:
         logout = "http://127.0.0.1:47001/callback" if peer.exact_logout_port else LOOPBACK
         return RunningPeer(peer, issuer, post_logout_redirect_uri=logout)
     folder = _own_copy(_source(peer), peer.folder)
-    environment = {**os.environ, "PEERS": str(_cache() / "installed")}
+    environment = {**os.environ, **peer.settings, "PEERS": str(_cache() / "installed")}
     _install(peer, folder, environment)
     return _run(peer, folder, environment)
 

@@ -33,6 +33,7 @@ ENUMS: Dict[str, List[Type[enum.Enum]]] = {
     "network_reason": [versola.NetworkReason],
     "access_token_cache": [_native.AccessTokenCache],
     "browser": [_native.Browser],
+    "retry_preset": [_native.RetryPreset],
     "log_level": [_native.LogLevel],
     "state": [versola.SessionState],
     "event_kind": [_native.EventKind],
@@ -42,7 +43,13 @@ ENUMS: Dict[str, List[Type[enum.Enum]]] = {
     "feature": [_native.Feature],
 }
 # The enumerators' prefix where it is not VERSOLA_<NAME OF THE ENUM>_.
-PREFIXES = {"network_reason": "NETWORK", "log_level": "LOG", "event_kind": "EVENT", "open_url_answer": "OPEN_URL"}
+PREFIXES = {
+    "network_reason": "NETWORK",
+    "log_level": "LOG",
+    "event_kind": "EVENT",
+    "open_url_answer": "OPEN_URL",
+    "retry_preset": "RETRY",
+}
 
 
 def code_of(header: str) -> str:
