@@ -111,7 +111,9 @@ def test_a_right_ID_token_of_another_shape_is_accepted(bench: Bench, right: Call
 def test_an_embedded_key_is_never_used(bench: Bench) -> None:
     stranger = bench.provider.keys.stranger("RS256").as_dict(private=False)
     bench.provider.id_token.wrong_key = True
-    bench.provider.id_token.header.update({"jwk": stranger, "jku": bench.provider.url("jwks"), "x5u": "https://x.example"})
+    bench.provider.id_token.header.update(
+        {"jwk": stranger, "jku": bench.provider.url("jwks"), "x5u": "https://x.example"}
+    )
     refused_login(bench)
 
 
@@ -209,7 +211,9 @@ MALFORMED = {
 def test_B64_a_malformed_JWT_is_a_typed_error(bench: Bench, malform: Callable[[str], str]) -> None:
     now = int(time.time())
     claims = {"iss": bench.provider.issuer, "sub": bench.provider.subject, "aud": "native-app", "iat": now}
-    bench.provider.id_token.raw = malform(sign({**claims, "exp": now + 60}, bench.provider.id_token, bench.provider.keys))
+    bench.provider.id_token.raw = malform(
+        sign({**claims, "exp": now + 60}, bench.provider.id_token, bench.provider.keys)
+    )
     refused_login(bench)
 
 

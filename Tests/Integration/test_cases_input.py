@@ -22,7 +22,17 @@ from versola._native import FUNCTIONS
 INVALID = ConfigurationCause.INVALID_CONFIGURATION.value
 CAUSES = {0} | {cause.value for kind in (RecoverableCause, ReauthenticateCause, ConfigurationCause) for cause in kind}
 MIB = b"a" * (1 << 20)
-TEXTS = [None, b"", b"\xff\xfe", b"\xc3\x28", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", MIB, b"\x01\x02", "й".encode() * 1000]
+TEXTS = [
+    None,
+    b"",
+    b"\xff\xfe",
+    b"\xc3\x28",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    MIB,
+    b"\x01\x02",
+    "й".encode() * 1000,
+]
 NUMBERS = [0, -1, 1, 2**31 - 1, -(2**31), 99]
 LONG_NUMBERS = [0, -1, 1, 2**63 - 1, -(2**63), 2**31]
 # They would wait for ever, or have no handle to begin with.
@@ -227,7 +237,21 @@ class Mutator:
             at, end = sorted(chance.randint(0, len(said)) for _ in range(2))
             piece = chance.choice(
                 ["", "\0", "%", "%zz", "%00", "%ff", "&", "=", "?", "#", "..", "//", "\\", " ", "\n", "й", "\U0001f600"]
-                + ["[", "]", "{", "}", '"', "null", "-1", "1e999", "9" * 40, "\\u0000", "\\ud800", "a" * 5000, said[at:end]]
+                + [
+                    "[",
+                    "]",
+                    "{",
+                    "}",
+                    '"',
+                    "null",
+                    "-1",
+                    "1e999",
+                    "9" * 40,
+                    "\\u0000",
+                    "\\ud800",
+                    "a" * 5000,
+                    said[at:end],
+                ]
             )
             end = chance.choice([at, at + 1, end])
             said = said[:at] + piece + said[end:]
@@ -250,7 +274,9 @@ def test_mutated_redirect_urls_are_true_false_or_a_typed_error(bench: Bench) -> 
         if mutated.decode("utf-8", "replace") == redirect:
             continue
         handled = ctypes.c_bool(True)
-        status = library.versola_client_handle_redirect_wait(client._handle, mutated, 20_000, ctypes.byref(handled), None)
+        status = library.versola_client_handle_redirect_wait(
+            client._handle, mutated, 20_000, ctypes.byref(handled), None
+        )
         assert status in CAUSES, f"seed {mutator.seed}, turn {turn}"
         if status == 0 and handled.value:
             # Only what carries our code and state, in another dress.
@@ -266,7 +292,13 @@ ENDPOINTS: dict[str, Callable[[Bench], str]] = {
     "discovery": lambda bench: json.dumps(bench.provider.published_metadata()),
     "jwks": lambda bench: json.dumps(bench.provider.keys.jwks()),
     "token": lambda bench: json.dumps(
-        {"access_token": "a" * 24, "token_type": "Bearer", "expires_in": 300, "refresh_token": "r" * 24, "id_token": "a.b.c"}
+        {
+            "access_token": "a" * 24,
+            "token_type": "Bearer",
+            "expires_in": 300,
+            "refresh_token": "r" * 24,
+            "id_token": "a.b.c",
+        }
     ),
     "userinfo": lambda bench: json.dumps({"sub": bench.provider.subject, "name": "x"}),
 }
@@ -291,7 +323,10 @@ def test_mutated_bodies_of_the_provider_are_taken_or_a_typed_error(bench: Bench,
                     pass
                 if not login.is_over:
                     url = client.authorization_url or ""
-                    if urlsplit(url).netloc == urlsplit(bench.provider.issuer).netloc and urlsplit(url).path == "/authorize":
+                    if (
+                        urlsplit(url).netloc == urlsplit(bench.provider.issuer).netloc
+                        and urlsplit(url).path == "/authorize"
+                    ):
                         client.handle_redirect(bench.redirect_of(url))
                     else:
                         client.cancel_login()

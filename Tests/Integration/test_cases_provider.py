@@ -74,7 +74,22 @@ def test_B01_one_final_slash_is_ignored_in_discovery_and_kept_in_iss(
         (Answer(cut=Cut.RESET), NETWORK),
         (Answer(cut=Cut.HALF_BODY), NETWORK),
     ],
-    ids=["HTML", "404", "302", "loop", "other host", "304", "empty", "array", "half", "null", "204", "500", "reset", "cut"],
+    ids=[
+        "HTML",
+        "404",
+        "302",
+        "loop",
+        "other host",
+        "304",
+        "empty",
+        "array",
+        "half",
+        "null",
+        "204",
+        "500",
+        "reset",
+        "cut",
+    ],
 )
 def test_B02_a_wrong_answer_is_a_typed_error_and_the_next_call_can_succeed(
     bench: Bench, answer: Answer, cause: object

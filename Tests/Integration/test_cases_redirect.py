@@ -47,7 +47,9 @@ def test_state_twice_is_state_mismatch_and_no_token_request_is_made(bench: Bench
 
 @pytest.mark.parametrize("with_metadata", [True, False], ids=["promised", "unpromised"])
 @pytest.mark.parametrize(
-    "iss", [["https://evil.example"], [""], ["{issuer}/"], ["{issuer}", "{issuer}"]], ids=["wrong", "empty", "slash", "twice"]
+    "iss",
+    [["https://evil.example"], [""], ["{issuer}/"], ["{issuer}", "{issuer}"]],
+    ids=["wrong", "empty", "slash", "twice"],
 )
 def test_B46_redirect_iss_differs_or_comes_twice_is_issuer_mismatch_and_no_token_request(
     bench: Bench, iss: list[str], with_metadata: bool
@@ -118,7 +120,13 @@ def test_redirect_carries_server_error_status_500_or_503_attempts_1_retry_after_
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"code": []}, {"error": ["access_denied"]}, {"code": ["a", "b"]}, {"code": [], "error": ["a", "b"]}, {"code": [""]}],
+    [
+        {"code": []},
+        {"error": ["access_denied"]},
+        {"code": ["a", "b"]},
+        {"code": [], "error": ["a", "b"]},
+        {"code": [""]},
+    ],
     ids=["neither", "both", "code twice", "error twice", "empty code"],
 )
 def test_a_redirect_with_neither_or_both_of_code_and_error_or_one_twice_is_authorization_rejected(

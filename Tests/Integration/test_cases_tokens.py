@@ -142,7 +142,17 @@ def test_if_the_lost_answer_had_rotated_the_token_the_next_answer_is_invalid_gra
 
 @pytest.mark.parametrize(
     "value, lives",
-    [("600", 600), (600, 600), ("0600", 600), (None, None), (-1, None), (1e20, None), (0.5, None), ("soon", None), (True, None)],
+    [
+        ("600", 600),
+        (600, 600),
+        ("0600", 600),
+        (None, None),
+        (-1, None),
+        (1e20, None),
+        (0.5, None),
+        ("soon", None),
+        (True, None),
+    ],
 )
 def test_B16_expires_in_is_read_when_it_is_digits_else_unknown_and_the_tokens_are_kept(
     bench: Bench, value: object, lives: int | None
@@ -288,7 +298,9 @@ def test_B23_a_new_refresh_token_is_on_disk_before_success_is_told(bench: Bench)
 
 
 @pytest.mark.parametrize("value", ["", 5, None, [], {}])
-def test_B23_a_refresh_token_that_is_no_token_does_not_take_the_place_of_the_old_one(bench: Bench, value: object) -> None:
+def test_B23_a_refresh_token_that_is_no_token_does_not_take_the_place_of_the_old_one(
+    bench: Bench, value: object
+) -> None:
     bench.provider.grants.rotate = False
     with bench.signed_in() as client:
         bench.provider.token_response["refresh_token"] = value

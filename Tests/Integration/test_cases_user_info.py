@@ -163,7 +163,9 @@ def test_a_401_to_a_token_no_longer_current_is_replayed_with_the_current_one_wit
 
 # --- Step-up ----------------------------------------------------------------------------------------------------------
 
-RFC9470 = 'Bearer error="insufficient_user_authentication", error_description="x", acr_values="gold silver", max_age="5"'
+RFC9470 = (
+    'Bearer error="insufficient_user_authentication", error_description="x", acr_values="gold silver", max_age="5"'
+)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,12 @@ RFC9470 = 'Bearer error="insufficient_user_authentication", error_description="x
         ([RFC9470], "gold silver", 5, None),
         (["Basic realm=x", RFC9470 + ', scope="pay"'], "gold silver", 5, "pay"),
         (['Basic realm="a, Bearer b", ' + RFC9470], "gold silver", 5, None),
-        (["Negotiate abcd==, " + RFC9470.replace("Bearer", "bEARER").replace("error=", "ERROR = ")], "gold silver", 5, None),
+        (
+            ["Negotiate abcd==, " + RFC9470.replace("Bearer", "bEARER").replace("error=", "ERROR = ")],
+            "gold silver",
+            5,
+            None,
+        ),
         (["Bearer error=insufficient_user_authentication"], None, None, None),
         (['Bearer error="insufficient_user_authentication", max_age="x"'], None, None, None),
         (['Bearer error="insufficient_user_authentication", max_age="99999999999999999999"'], None, None, None),
@@ -204,7 +211,9 @@ def test_a_newer_challenge_replaces_the_held_one_and_a_login_drops_it(bench: Ben
     client = bench.signed_in()
     states = client.session_states()
     for acr in ("gold", "silver"):
-        bench.provider.script("userinfo", challenged(f'Bearer error="insufficient_user_authentication", acr_values={acr}'))
+        bench.provider.script(
+            "userinfo", challenged(f'Bearer error="insufficient_user_authentication", acr_values={acr}')
+        )
         with bench.refused(STEP_UP) as caught:
             client.user_info()
         assert isinstance(caught.value, StepUpError) and caught.value.acr_values == acr
