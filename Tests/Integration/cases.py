@@ -146,8 +146,9 @@ class Bench:
         return {**settings, **changes}
 
     def client(self, **changes: Any) -> OAuthClient:
-        """Without a browser unless one is given."""
-        client = OAuthClient(versola.OAuthConfiguration(**self.settings(**{"browser": None, **changes})))
+        """Without a browser unless one is given, and with one attempt: failures show at once."""
+        usual = {"browser": None, "retry_policy": versola.RetryPolicy(max_attempts_per_origin=1, max_total_attempts=1)}
+        client = OAuthClient(versola.OAuthConfiguration(**self.settings(**{**usual, **changes})))
         self._clients.append(client)
         return client
 

@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ class Seen:
     refreshed: int = 0
     killed: set[str] = field(default_factory=set)
     """Senders, one name for each process that ever ran."""
+    recoverable: list[str] = field(default_factory=list)
     signed_out: list[str] = field(default_factory=list)
     """The causes that the processes were told."""
     sign_ins: int = 0
@@ -42,22 +44,22 @@ class Fleet:
         self._failures: list[str] = []
         self.seen = Seen()
 
-    def run(self, processes: int, expiries: int, *, kill_every: float | None = None) -> Seen:
-        """So many processes at once see their token expire so often each. Raises AssertionError for one that failed."""
+    def run(self, processes: int, expiries: int, *, kill_every: float = 1.0, kills: int = 0) -> Seen:
+        """So many processes at once see their token expire so often each, and so many are killed, one at a time.
+
+        Raises AssertionError for one that ended of itself.
+        """
         places = [
             threading.Thread(target=self._fill, args=(place, expiries), name=f"place-{place}")
             for place in range(processes)
         ]
         for one in places:
             one.start()
-        while any(one.is_alive() for one in places):
-            if kill_every is None:
-                places[0].join(1)
-                for one in places:
-                    one.join(1)
-            else:
-                time.sleep(random.uniform(0.5, 1.5) * kill_every)
-                self._kill_one()
+        while len(self.seen.killed) < kills and any(one.is_alive() for one in places):
+            time.sleep(random.uniform(0.5, 1.5) * kill_every)
+            self._kill_one()
+        for one in places:
+            one.join()
         assert not self._failures, self._failures
         return self.seen
 
@@ -70,13 +72,17 @@ class Fleet:
 
     def _process(self, place: int, sender: str, left: int) -> int:
         """How many expiries are left when the process has ended."""
-        with subprocess.Popen(
-            [sys.executable, str(PROGRAM), "work", str(left)],
-            env={**os.environ, "CONFIGURATION": json.dumps(self._configuration(sender))},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
+        with (
+            tempfile.TemporaryFile("w+") as complaints,
+            subprocess.Popen(
+                [sys.executable, str(PROGRAM), "work", str(left)],
+                env={**os.environ, "CONFIGURATION": json.dumps(self._configuration(sender))},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                text=True,
+            ) as process,
+        ):
             assert process.stdin is not None and process.stdout is not None
             with self._lock:
                 self._running[place] = (sender, process)
@@ -92,6 +98,9 @@ class Fleet:
                         process.stdin.flush()
                     except BrokenPipeError:
                         break
+                elif "recoverable" in told:
+                    with self._lock:
+                        self.seen.recoverable.append(told["recoverable"])
                 else:
                     left -= 1
                     with self._lock:
@@ -99,9 +108,11 @@ class Fleet:
             with self._lock:
                 self._running.pop(place)
             ended_with = process.wait()
+            complaints.seek(0)
+            complaint = complaints.read()[-2000:]
         if ended_with == 0 or sender in self.seen.killed:
             return left
-        self._failures.append(f"process {sender} ended with {ended_with}")
+        self._failures.append(f"process {sender} ended with {ended_with}: {complaint}")
         return 0
 
     def _sign_in_again(self, cause: str, began: float) -> None:

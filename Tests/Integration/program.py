@@ -59,6 +59,9 @@ def work(client: versola.OAuthClient) -> None:
         began = time.monotonic()
         try:
             client.access_token(force=True)
+        except versola.RecoverableError as error:
+            # As an app does: it tries again.
+            say(recoverable=error.cause.name)
         except versola.ReauthenticateError as error:
             say(signed_out=error.cause.name, began=began)
             sys.stdin.readline()

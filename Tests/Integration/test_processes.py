@@ -27,7 +27,7 @@ PROCESSES = 8
 # `make endurance` sets it: an hour's worth in place of seconds.
 FULL = os.environ.get("VERSOLA_TEST_FULL") == "1"
 EXPIRIES = 100 if FULL else 12
-KILL_EVERY = 1.0 if FULL else 0.3
+KILL_EVERY, KILLS = (1.0, 1000) if FULL else (0.3, 16)
 
 kill_the_family = pytest.mark.parametrize(
     "running", [DJANGO_OAUTH_TOOLKIT, GLEWLWYD], ids=lambda peer: peer.name, indirect=True
@@ -58,7 +58,7 @@ def test_processes_that_share_a_session_never_send_a_refresh_token_twice(
     with proxy_before(running) as proxy:
         processes, client = fleet(proxy, running, new_client, person)
         seen = processes.run(PROCESSES, EXPIRIES)
-        assert seen.signed_out == []
+        assert seen.signed_out == [] and seen.recoverable == []
         assert seen.refreshed == PROCESSES * EXPIRIES
         sendings = proxy.sendings_of_each_refresh_token()
         assert [len(one) for one in sendings] == [1] * (PROCESSES * EXPIRIES)
@@ -72,11 +72,13 @@ def test_a_refresh_token_comes_twice_only_from_a_process_killed_while_it_refresh
 ) -> None:
     with proxy_before(running) as proxy:
         processes, client = fleet(proxy, running, new_client, person)
-        seen = processes.run(PROCESSES, EXPIRIES, kill_every=KILL_EVERY)
+        seen = processes.run(PROCESSES, EXPIRIES, kill_every=KILL_EVERY, kills=KILLS)
         assert seen.killed and seen.refreshed >= PROCESSES * EXPIRIES
 
         told_as = running.peer.answers("reuse_told_as")
-        refused = [one for one in proxy.sent("refresh_token") if one.status != 200]
+        # Two that hold one token at once, the killed one's request and the retry, are too much for some providers.
+        assert set(seen.recoverable) <= {"SERVER"}
+        refused = [one for one in proxy.sent("refresh_token") if one.status == 400]
         sent_twice = [one for one in proxy.sendings_of_each_refresh_token() if len(one) > 1]
         for sendings in sent_twice:
             for before, after in pairwise(sendings):
@@ -92,6 +94,9 @@ def test_a_refresh_token_comes_twice_only_from_a_process_killed_while_it_refresh
 
 def is_allowed(before: Sending, after: Sending, killed: set[str], *, grant_is_kept: bool) -> bool:
     """Behaviour §5: the retry under a note of its own. What was refused, and is kept, was not spent by that sending."""
-    if before.status != 200 and grant_is_kept:
+    if before.status == 400 and grant_is_kept:
+        return True
+    # Behaviour §3: after a 500 the next call sends the stored token.
+    if before.status is not None and before.status >= 500:
         return True
     return before.sender in killed and before.sender != after.sender

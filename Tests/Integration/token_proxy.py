@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import sys
 import threading
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +14,15 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 _NOT_PASSED_ON = {"host", "connection", "content-length", "transfer-encoding", "keep-alive"}
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        # Whoever was killed resets its connection.
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -47,8 +57,7 @@ class TokenProxy:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     def __enter__(self) -> TokenProxy:

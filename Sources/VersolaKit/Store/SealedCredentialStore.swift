@@ -209,7 +209,8 @@ final class SealedCredentialStore: CredentialStore {
         try vault.prepareKey()
         do throws(OAuthError) {
             try records.reserve(Self.reservedSpace, as: .refreshReservation)
-            try records.write([], to: .refreshNote, using: nil)
+            // A start that tidies up under this lock would take the note that is being written for a leftover.
+            try withWriteLock { _ throws(OAuthError) in try records.write([], to: .refreshNote, using: nil) }
         } catch {
             try? records.erase([.refreshReservation])
             throw error
