@@ -27,7 +27,7 @@ PROCESSES = 8
 # `make endurance` sets it: an hour's worth in place of seconds.
 FULL = os.environ.get("VERSOLA_TEST_FULL") == "1"
 EXPIRIES = 100 if FULL else 12
-KILL_EVERY, KILLS = (1.0, 1000) if FULL else (0.3, 16)
+KILL_EVERY, KILLS = (1.0, 1000) if FULL else (0.3, 12)
 
 kill_the_family = pytest.mark.parametrize(
     "running", [DJANGO_OAUTH_TOOLKIT, GLEWLWYD], ids=lambda peer: peer.name, indirect=True
