@@ -97,7 +97,7 @@ install: library ## library, header, pkg-config file and CMake package below DES
 
 fuzz: ## feeds what comes from outside to libFuzzer; TARGET= one only, SECONDS=60 for each
 	@VERSOLA_FUZZ=1 swift build -c release --product Fuzz --scratch-path .build/fuzz \
-		--sanitize=address -Xswiftc -sanitize=fuzzer,address -Xswiftc -enable-testing -Xswiftc -use-ld=lld
+		--sanitize=fuzzer -Xswiftc -sanitize=fuzzer,address -Xswiftc -enable-testing -Xswiftc -use-ld=lld
 	@for target in $(TARGET); do \
 		kept=build/fuzz/$$target; mkdir -p $$kept/corpus; \
 		echo "fuzzing $$target for $(SECONDS) s; what fails is kept in $$kept"; \

@@ -26,7 +26,7 @@ ASAN = "--asan" in sys.argv[1:]
 INSTALLED = ROOT / "build/installed"
 LIBRARIES = ROOT / "build/asan" if ASAN else INSTALLED / "lib"
 # The library was instrumented by Swift's clang, so its runtime has to be the one in the programs.
-COMPILER = ["clang", "-fsanitize=address"] if ASAN else ["cc"]
+COMPILER = ["clang", "-fsanitize=address", "-fuse-ld=lld"] if ASAN else ["cc"]
 HEADER = INSTALLED / "include/versola.h"
 PROGRAMS = ["bad_settings", "bad_calls", "load", "fork", "queue", "login"]
 UNDER_VALGRIND = ["bad_settings", "bad_calls", "queue", "login"]
