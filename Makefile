@@ -37,6 +37,10 @@ SCRATCH := .build/$(SANITIZE:address=asan)
 VARIANT_FLAGS := --sanitize=$(SANITIZE) -Xswiftc -O
 endif
 
+# What `make fuzz` runs, and for how long each.
+TARGET ?= $(notdir $(wildcard Tests/Fuzz/corpus/*))
+SECONDS ?= 60
+
 # -static-stdlib: no Swift runtime to install and none that installs signal handlers; the libraries named by hand are those
 # that FoundationEssentials leaves out when it is linked statically. nodelete: a Swift runtime cannot be unloaded. lld comes
 # with the toolchain; gold, its default, is gone from newer distributions.
@@ -45,7 +49,7 @@ LINK_FLAGS := -Xswiftc -static-stdlib -Xswiftc -use-ld=lld \
 	-Xlinker -z -Xlinker nodelete $(VARIANT_FLAGS) \
 	-Xlinker -lswiftSynchronization -Xlinker -l_FoundationCollections -Xlinker -l_FoundationCShims
 
-.PHONY: help library test endurance lint format install demo wheel clean
+.PHONY: help library test endurance lint format install fuzz tsan demo wheel clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -95,6 +99,19 @@ install: library ## library, header, pkg-config file and CMake package below DES
 	@for file in versolaConfig.cmake versolaConfigVersion.cmake; do \
 		sed $(FILL_IN) packaging/cmake/$$file.in > $(DESTDIR)$(LIBDIR)/cmake/versola/$$file; \
 	done
+
+fuzz: ## feeds what comes from outside to libFuzzer; TARGET= one only, SECONDS=60 for each
+	@VERSOLA_FUZZ=1 swift build -c release --product Fuzz --scratch-path .build/fuzz \
+		--sanitize=fuzzer -Xswiftc -sanitize=fuzzer,address -Xswiftc -enable-testing -Xswiftc -use-ld=lld
+	@for target in $(TARGET); do \
+		kept=build/fuzz/$$target; mkdir -p $$kept/corpus; \
+		echo "fuzzing $$target for $(SECONDS) s; what fails is kept in $$kept"; \
+		SWIFT_BACKTRACE=enable=no FUZZ_TARGET=$$target .build/fuzz/release/Fuzz -max_total_time=$(SECONDS) -timeout=10 -max_len=20000 \
+			-verbosity=0 -print_final_stats=1 -artifact_prefix=$$kept/ $$kept/corpus Tests/Fuzz/corpus/$$target; \
+	done
+
+tsan: ## the unit tests under ThreadSanitizer
+	@swift test --sanitize=thread --scratch-path .build/tsan $(TSAN_FLAGS)
 
 demo: ## signs in on a real provider with examples/python/signin.py
 	@scripts/setup

@@ -23,3 +23,11 @@ let package = Package(
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11
 )
+
+// What is linked with libFuzzer has no main() of its own and would break every other build (`make fuzz`).
+if Context.environment["VERSOLA_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "Fuzz", dependencies: ["CShims", "VersolaKit"], path: "Tests/Fuzz", exclude: ["corpus"],
+            swiftSettings: strict))
+}
