@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -88,9 +89,9 @@ def run(command, environment, **options):
         return subprocess.CompletedProcess(command, -1, output + f"\n# no end after {PATIENCE} s", None)
 
 
-def pkg_config():
+def pkg_config(*packages):
     flags = run(
-        ["pkg-config", "--cflags", "--libs", "versola"],
+        ["pkg-config", "--cflags", "--libs", *(packages or ["versola"])],
         {**os.environ, "PKG_CONFIG_PATH": str(INSTALLED / "lib/pkgconfig")},
     )
     return shlex.split(flags.stdout)
@@ -182,45 +183,62 @@ def test_hello(folder, valgrind):
             tap.report(greeted, "hello signs in", result.stdout)
 
 
-def poll_output(program, provider, environment, tool, on_url):
-    """Runs the poll example; `on_url` is given the process and the URL that it shows."""
+def example_output(program, provider, environment, tool, on_url):
+    """Runs an example that shows the URL; `on_url` is given the process and the URL."""
     command = [str(part) for part in [*tool, program, provider.issuer, "native-app"]]
     output = []
     with subprocess.Popen(
         command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
     ) as process:
+        watchdog = threading.Timer(PATIENCE, process.kill)
+        watchdog.start()
         for line in process.stdout:
             output.append(line)
             if line.startswith("    http"):
                 on_url(process, line.strip())
         process.wait(PATIENCE)
+        watchdog.cancel()
     return process.returncode, "".join(output)
 
 
-def test_poll(folder, valgrind):
-    program = folder / "poll"
-    if not build(ROOT / "examples/c/poll.c", program, *pkg_config()):
-        return
-    for tool in [[], valgrind] if valgrind else [[]]:
-        label = "poll under valgrind" if tool else "poll"
-        with Provider() as provider, environment_of_a_person(folder) as environment:
-            status, output = poll_output(program, provider, environment, tool, lambda _, url: walk(url))
-            expected = [
-                "state: unauthenticated",
-                "state: authorizing",
-                "state: authenticated",
-                "signed in: alice",
-                "access token: ",
-                "state: logging out",
-                "signed out; revoked at the provider: yes",
-            ]
-            seen = [text for text in expected if text in output]
-            tap.report(status == 0 and seen == expected, f"{label} signs in, shows a token and signs out", output)
+# What each example says when all goes well, in this order, and when Ctrl-C ends it; None: it takes no Ctrl-C.
+EXAMPLES = {
+    "poll": (
+        [
+            "state: unauthenticated",
+            "state: authorizing",
+            "state: authenticated",
+            "signed in: alice",
+            "access token: ",
+            "state: logging out",
+            "signed out; revoked at the provider: yes",
+        ],
+        "failed: ",
+    ),
+    "callback": (["signed in: alice", "access token: ", "signed out; revoked at the provider: yes"], None),
+    "glib": (["signed in: alice"], "cancelled"),
+}
 
-            status, output = poll_output(
-                program, provider, environment, tool, lambda process, _: process.send_signal(signal.SIGINT)
-            )
-            tap.report(status == 1 and "failed: " in output, f"{label} ends at Ctrl-C", f"exit {status}\n{output}")
+
+def test_examples(folder, valgrind):
+    for name, (expected, interrupted) in EXAMPLES.items():
+        program = folder / name
+        packages = ["versola", "glib-2.0"] if name == "glib" else ["versola"]
+        if not build(ROOT / f"examples/c/{name}.c", program, *pkg_config(*packages)):
+            continue
+        for tool in [[], valgrind] if valgrind else [[]]:
+            label = f"{name} under valgrind" if tool else name
+            with Provider() as provider, environment_of_a_person(folder) as environment:
+                status, output = example_output(program, provider, environment, tool, lambda _, url: walk(url))
+                places = [output.find(text) for text in expected]
+                in_order = -1 not in places and places == sorted(places)
+                tap.report(status == 0 and in_order, f"{label} signs in and goes to its end", output)
+                if interrupted is None:
+                    continue
+                status, output = example_output(
+                    program, provider, environment, tool, lambda process, _: process.send_signal(signal.SIGINT)
+                )
+                tap.report(status == 1 and interrupted in output, f"{label} ends at Ctrl-C", f"exit {status}\n{output}")
 
 
 def test_cmake(folder):
@@ -250,7 +268,7 @@ def main():
         test_bad_input_names_every_function()
         test_programs(folder, valgrind)
         test_hello(folder, valgrind)
-        test_poll(folder, valgrind)
+        test_examples(folder, valgrind)
         test_cmake(folder)
     print(f"1..{tap.count}")
     return 1 if tap.failed else 0

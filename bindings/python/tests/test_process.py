@@ -166,16 +166,16 @@ def test_the_process_ends_cleanly_with_work_pending_on_event_loops(program: Any,
                     sys.argv[1], client_id="native-app", redirect_uri="http://127.0.0.1/callback", store="memory",
                     browser=None, session=name,
                 )
-                pending = [asyncio.ensure_future(c.login()) for _ in range(5)]
-                pending += [asyncio.ensure_future(c.access_token()) for _ in range(20)]
+                calls = [c.login() for _ in range(5)] + [c.access_token() for _ in range(20)]
+                pending = asyncio.gather(*calls, return_exceptions=True)
                 async for change in c.session_states():
                     pass
             async def main():
                 tasks = [asyncio.ensure_future(call(f"s{n}")) for n in range(4)]
                 await asyncio.sleep(0.05)
             # One loop ends as asyncio.run() ends it; another is still running in a daemon thread.
-            threading.Thread(target=lambda: asyncio.run(call("thread")), daemon=True).start()
-            asyncio.run(main())
+            threading.Thread(target=lambda: asyncio.run(call("thread"), debug=False), daemon=True).start()
+            asyncio.run(main(), debug=False)
             """
         )
     )
