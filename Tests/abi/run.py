@@ -6,9 +6,11 @@
 They see nothing but the tree that `make install PREFIX=build/installed` made, through pkg-config and CMake. Prints TAP.
 """
 
+import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "Tests"))
 
-from provider import Provider, walk  # noqa: E402
+from provider import CertificateAuthority, Provider, walk  # noqa: E402
 
 INSTALLED = ROOT / "build/installed"
 HEADER = INSTALLED / "include/versola.h"
@@ -150,6 +152,26 @@ def test_programs(folder, valgrind):
             tap.passed_on(label, result.stdout, result.returncode)
 
 
+def test_process_manners(folder):
+    """2,000 clients over TLS; 10,000 with VERSOLA_TEST_LONG=1."""
+    source, program, copy = ROOT / "Tests/abi/process.c", folder / "process", folder / "another-copy.so"
+    if not build(source, program, "-D_GNU_SOURCE", "-ldl", *pkg_config()):
+        return
+    shutil.copy(INSTALLED / "lib/libversola.so.1", copy)
+    target = json.loads(run(["swift", "-print-target-info"], dict(os.environ)).stdout)
+    authority = CertificateAuthority()
+    with Provider(tls=authority.context()) as provider, environment_of_a_person(folder) as environment:
+        environment.update(
+            VERSOLA_TEST_COPY=str(copy),
+            VERSOLA_TEST_SWIFT=target["paths"]["runtimeLibraryPaths"][0],
+            VERSOLA_TEST_TLS_ISSUER=provider.issuer,
+            VERSOLA_TEST_CA=str(authority.ca_file),
+            VERSOLA_TEST_CLIENTS="10000" if os.environ.get("VERSOLA_TEST_LONG") == "1" else "2000",
+        )
+        result = run([program], environment)
+    tap.passed_on("process", result.stdout, result.returncode)
+
+
 def test_bad_input_names_every_function():
     declared = set(re.findall(r"\b(versola_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)))
     sources = "".join((ROOT / f"Tests/abi/{name}.c").read_text() for name in ("bad_settings", "bad_calls"))
@@ -267,6 +289,7 @@ def main():
             valgrind = ["env", f"LD_LIBRARY_PATH={library_for_valgrind(folder / 'names')}", *VALGRIND]
         test_bad_input_names_every_function()
         test_programs(folder, valgrind)
+        test_process_manners(folder)
         test_hello(folder, valgrind)
         test_examples(folder, valgrind)
         test_cmake(folder)
