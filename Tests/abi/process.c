@@ -170,13 +170,13 @@ static void provider_that_resets(void) {
     pthread_create(&thread, NULL, reset_everybody, &server);
     char issuer[64];
     snprintf(issuer, sizeof issuer, "http://127.0.0.1:%d", port);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 3; i++) {
         versola_config *config = versola_config_new(issuer, "native-app");
         versola_config_set_redirect_uri(config, REDIRECT);
         versola_config_set_store_memory(config);
         versola_config_set_browser(config, VERSOLA_BROWSER_NONE);
         versola_client *client = client_of(config);
-        int32_t status = versola_client_login_wait(client, NULL, 1000, NULL, NULL);
+        int32_t status = versola_client_login_wait(client, NULL, 500, NULL, NULL);
         CHECK(status == VERSOLA_CAUSE_NETWORK || status == VERSOLA_CAUSE_SYSTEM_CANCELLED);
         versola_client_release(client);
         versola_config_release(config);
@@ -229,7 +229,7 @@ static void life_with_few_descriptors(void) {
     versola_error_release(error);
     if (client != NULL) {
         error = NULL;
-        status = versola_client_login_wait(client, NULL, 2000, NULL, &error);
+        status = versola_client_login_wait(client, NULL, 200, NULL, &error);
         CHECK(status != VERSOLA_OK && is_error(status, &error, status));
     }
     versola_client_release(client);
@@ -381,7 +381,7 @@ static struct footprint after_clients(int clients) {
 static void crowd(void) {
     alarm(0);
     int clients = atoi(getenv("VERSOLA_TEST_CLIENTS"));
-    struct footprint first = after_clients(clients / 4), last = after_clients(clients);
+    struct footprint first = after_clients(clients / 8), last = after_clients(clients);
     printf("# %d clients: threads %d, %d; descriptors %d, %d; resident %ld, %ld KiB\n", clients, first.threads,
         last.threads, first.descriptors, last.descriptors, first.resident_kib, last.resident_kib);
     CHECK(last.descriptors <= first.descriptors);

@@ -155,7 +155,10 @@ def test_programs(folder, valgrind):
 def test_process_manners(folder):
     """2,000 clients over TLS; 10,000 with VERSOLA_TEST_LONG=1."""
     source, program, copy = ROOT / "Tests/abi/process.c", folder / "process", folder / "another-copy.so"
-    if not build(source, program, "-D_GNU_SOURCE", "-ldl", *pkg_config()):
+    host = folder / "host_symbols"
+    flags = ["-D_GNU_SOURCE", "-ldl"]
+    built = build(source, program, *flags, *pkg_config())
+    if not build(ROOT / "Tests/abi/host_symbols.c", host, "-rdynamic", "-I", HEADER.parent, *flags) or not built:
         return
     shutil.copy(INSTALLED / "lib/libversola.so.1", copy)
     target = json.loads(run(["swift", "-print-target-info"], dict(os.environ)).stdout)
@@ -168,8 +171,9 @@ def test_process_manners(folder):
             VERSOLA_TEST_CA=str(authority.ca_file),
             VERSOLA_TEST_CLIENTS="10000" if os.environ.get("VERSOLA_TEST_LONG") == "1" else "2000",
         )
-        result = run([program], environment)
-    tap.passed_on("process", result.stdout, result.returncode)
+        for label, each in (("process", program), ("host_symbols", host)):
+            result = run([each], environment)
+            tap.passed_on(label, result.stdout, result.returncode)
 
 
 def test_bad_input_names_every_function():

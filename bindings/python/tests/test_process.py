@@ -205,13 +205,16 @@ def test_exec_with_work_pending(program: Any) -> None:
             threading.Thread(target=c.login, daemon=True).start()
             for change in c.session_states():
                 if change.state is versola.SessionState.AUTHORIZING:
-                    # Whoever comes after finds the standard descriptors and nothing else.
-                    code = "import os; print(sorted(os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))"
-                    os.execv(sys.executable, [sys.executable, "-c", code])
+                    # Whoever comes after finds nothing of ours but the pair of sockets by which libcurl 7.88 wakes its
+                    # multi handle: it makes them without close-on-exec, and does not tell their numbers.
+                    find = "for fd in range(3, 1024):\\n try: print(os.readlink(f'/proc/self/fd/{fd}')[:7])"
+                    find += "\\n except OSError: pass"
+                    os.execv(sys.executable, [sys.executable, "-c", "import os" + chr(10) + find])
             """
         )
     )
-    assert (code, output, errors) == (0, "['0', '1', '2'] 4\n", "")
+    assert (code, errors) == (0, "")
+    assert output in ("", "socket:\n" * 2)
 
 
 def test_a_forked_child_gets_an_error_from_every_call_and_the_parent_goes_on(program: Any) -> None:
