@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dart_shims.h"
 
-/* The part of dart_native_api.h that an integer needs: the type tag, then a union whose largest member has five words. */
+/* The part of dart_native_api.h that an integer needs: the type tag, then a union whose largest member has five
+ * words. */
 typedef struct {
     int32_t type;
     union {

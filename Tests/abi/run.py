@@ -7,20 +7,23 @@ They see nothing but the tree that `make install PREFIX=build/installed` made, t
 they, and the library of `make SANITIZE=address` that they load then, run under AddressSanitizer. Prints TAP.
 """
 
+import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "Tests"))
 
-from provider import Provider, walk  # noqa: E402
+from provider import CertificateAuthority, Provider, walk  # noqa: E402
 
 ASAN = "--asan" in sys.argv[1:]
 INSTALLED = ROOT / "build/installed"
@@ -93,9 +96,9 @@ def run(command, environment, **options):
         return subprocess.CompletedProcess(command, -1, output + f"\n# no end after {PATIENCE} s", None)
 
 
-def pkg_config():
+def pkg_config(*packages):
     flags = run(
-        ["pkg-config", "--cflags", "--libs", "versola"],
+        ["pkg-config", "--cflags", "--libs", *(packages or ["versola"])],
         {**os.environ, "PKG_CONFIG_PATH": str(INSTALLED / "lib/pkgconfig")},
     )
     return shlex.split(flags.stdout)
@@ -154,6 +157,30 @@ def test_programs(folder, valgrind):
             tap.passed_on(label, result.stdout, result.returncode)
 
 
+def test_process_manners(folder):
+    """2,000 clients over TLS; 10,000 with VERSOLA_TEST_LONG=1."""
+    source, program, copy = ROOT / "Tests/abi/process.c", folder / "process", folder / "another-copy.so"
+    host = folder / "host_symbols"
+    flags = ["-D_GNU_SOURCE", "-ldl"]
+    built = build(source, program, *flags, *pkg_config())
+    if not build(ROOT / "Tests/abi/host_symbols.c", host, "-rdynamic", "-I", HEADER.parent, *flags) or not built:
+        return
+    shutil.copy(INSTALLED / "lib/libversola.so.1", copy)
+    target = json.loads(run(["swift", "-print-target-info"], dict(os.environ)).stdout)
+    authority = CertificateAuthority()
+    with Provider(tls=authority.context()) as provider, environment_of_a_person(folder) as environment:
+        environment.update(
+            VERSOLA_TEST_COPY=str(copy),
+            VERSOLA_TEST_SWIFT=target["paths"]["runtimeLibraryPaths"][0],
+            VERSOLA_TEST_TLS_ISSUER=provider.issuer,
+            VERSOLA_TEST_CA=str(authority.ca_file),
+            VERSOLA_TEST_CLIENTS="10000" if os.environ.get("VERSOLA_TEST_LONG") == "1" else "2000",
+        )
+        for label, each in (("process", program), ("host_symbols", host)):
+            result = run([each], environment)
+            tap.passed_on(label, result.stdout, result.returncode)
+
+
 def test_bad_input_names_every_function():
     declared = set(re.findall(r"\b(versola_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)))
     sources = "".join((ROOT / f"Tests/abi/{name}.c").read_text() for name in ("bad_settings", "bad_calls"))
@@ -187,45 +214,62 @@ def test_hello(folder, valgrind):
             tap.report(greeted, "hello signs in", result.stdout)
 
 
-def poll_output(program, provider, environment, tool, on_url):
-    """Runs the poll example; `on_url` is given the process and the URL that it shows."""
+def example_output(program, provider, environment, tool, on_url):
+    """Runs an example that shows the URL; `on_url` is given the process and the URL."""
     command = [str(part) for part in [*tool, program, provider.issuer, "native-app"]]
     output = []
     with subprocess.Popen(
         command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
     ) as process:
+        watchdog = threading.Timer(PATIENCE, process.kill)
+        watchdog.start()
         for line in process.stdout:
             output.append(line)
             if line.startswith("    http"):
                 on_url(process, line.strip())
         process.wait(PATIENCE)
+        watchdog.cancel()
     return process.returncode, "".join(output)
 
 
-def test_poll(folder, valgrind):
-    program = folder / "poll"
-    if not build(ROOT / "examples/c/poll.c", program, *pkg_config()):
-        return
-    for tool in [[], valgrind] if valgrind else [[]]:
-        label = "poll under valgrind" if tool else "poll"
-        with Provider() as provider, environment_of_a_person(folder) as environment:
-            status, output = poll_output(program, provider, environment, tool, lambda _, url: walk(url))
-            expected = [
-                "state: unauthenticated",
-                "state: authorizing",
-                "state: authenticated",
-                "signed in: alice",
-                "access token: ",
-                "state: logging out",
-                "signed out; revoked at the provider: yes",
-            ]
-            seen = [text for text in expected if text in output]
-            tap.report(status == 0 and seen == expected, f"{label} signs in, shows a token and signs out", output)
+# What each example says when all goes well, in this order, and when Ctrl-C ends it; None: it takes no Ctrl-C.
+EXAMPLES = {
+    "poll": (
+        [
+            "state: unauthenticated",
+            "state: authorizing",
+            "state: authenticated",
+            "signed in: alice",
+            "access token: ",
+            "state: logging out",
+            "signed out; revoked at the provider: yes",
+        ],
+        "failed: ",
+    ),
+    "callback": (["signed in: alice", "access token: ", "signed out; revoked at the provider: yes"], None),
+    "glib": (["signed in: alice"], "cancelled"),
+}
 
-            status, output = poll_output(
-                program, provider, environment, tool, lambda process, _: process.send_signal(signal.SIGINT)
-            )
-            tap.report(status == 1 and "failed: " in output, f"{label} ends at Ctrl-C", f"exit {status}\n{output}")
+
+def test_examples(folder, valgrind):
+    for name, (expected, interrupted) in EXAMPLES.items():
+        program = folder / name
+        packages = ["versola", "glib-2.0"] if name == "glib" else ["versola"]
+        if not build(ROOT / f"examples/c/{name}.c", program, *pkg_config(*packages)):
+            continue
+        for tool in [[], valgrind] if valgrind else [[]]:
+            label = f"{name} under valgrind" if tool else name
+            with Provider() as provider, environment_of_a_person(folder) as environment:
+                status, output = example_output(program, provider, environment, tool, lambda _, url: walk(url))
+                places = [output.find(text) for text in expected]
+                in_order = -1 not in places and places == sorted(places)
+                tap.report(status == 0 and in_order, f"{label} signs in and goes to its end", output)
+                if interrupted is None:
+                    continue
+                status, output = example_output(
+                    program, provider, environment, tool, lambda process, _: process.send_signal(signal.SIGINT)
+                )
+                tap.report(status == 1 and interrupted in output, f"{label} ends at Ctrl-C", f"exit {status}\n{output}")
 
 
 def test_cmake(folder):
@@ -254,8 +298,9 @@ def main():
             valgrind = ["env", f"LD_LIBRARY_PATH={library_for_valgrind(folder / 'names')}", *VALGRIND]
         test_bad_input_names_every_function()
         test_programs(folder, valgrind)
+        test_process_manners(folder)
         test_hello(folder, valgrind)
-        test_poll(folder, valgrind)
+        test_examples(folder, valgrind)
         if not ASAN:
             test_cmake(folder)
     print(f"1..{tap.count}")

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Posts an address to a Dart port through Dart_PostCObject (dart_native_api.h, stable since Dart 2.0); false when the port
- * is closed: then nothing was taken. */
+/* Posts an address to a Dart port through Dart_PostCObject (dart_native_api.h); false when the port is closed: then
+ * nothing was taken. */
 bool shim_dart_post(const void *post_c_object, int64_t port, const void *address);
 
 #endif

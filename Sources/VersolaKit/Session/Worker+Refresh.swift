@@ -70,8 +70,9 @@ extension Worker {
     private func backOff(_ millis: Int64) async -> Bool {
         let wait = Outcome<Bool>()
         refreshBackoff = wait
-        defer { refreshBackoff = nil }
-        return await sender.wait(millis, wait)
+        let isOver = await sender.wait(millis, wait)
+        refreshBackoff = nil
+        return isOver
     }
 
     private func refreshUnderLock(

@@ -283,7 +283,7 @@ def test_a_login_replaces_the_one_that_waits(settings: Settings) -> None:
 
 def test_close_ends_every_waiting_call(settings: Settings) -> None:
     client = versola.OAuthClient(**{**settings, "browser": None})
-    observer = Started(lambda: list(client.session_states()))
+    observer = Started(lambda states: list(states), client.session_states())
     login = Started(client.login)
     await_login(client)
     client.close()

@@ -6,25 +6,25 @@ from __future__ import annotations
 from typing import Any, List, Optional, Tuple
 
 import versola
-from versola import SessionState, SessionStateChange, _client, _delivery
+from versola import SessionState, SessionStateChange, _client, _events
 
 
 class FakeDelivery:
     """The inbox holds these messages; `first` was the state told last when the inbox was made."""
 
-    def __init__(self, first: Optional[_delivery.Told], messages: List[Any]) -> None:
+    def __init__(self, first: Optional[_events.Told], messages: List[Any]) -> None:
         self._first = first
-        self._messages = [*messages, _delivery.Closed()]
+        self._messages = [*messages, _events.Closed()]
 
-    def observe(self) -> Tuple[None, Optional[_delivery.Told]]:
+    def inbox_for_states(self) -> Tuple[None, Optional[_events.Told]]:
         return None, self._first
 
     def receive(self, inbox: None, timeout: Optional[float]) -> Any:
         return self._messages.pop(0)
 
 
-def told(number: int, state: SessionState, **changes: Any) -> _delivery.Told:
-    return _delivery.Told(number, SessionStateChange(**{"state": state, "reason": None, "generation": 0, **changes}))
+def told(number: int, state: SessionState, **changes: Any) -> _events.Told:
+    return _events.Told(number, SessionStateChange(**{"state": state, "reason": None, "generation": 0, **changes}))
 
 
 ONE = told(1, SessionState.UNAUTHENTICATED)
@@ -32,7 +32,7 @@ TWO = told(2, SessionState.AUTHORIZING, authorization_url="https://id.example/au
 THREE = told(3, SessionState.AUTHENTICATED, generation=1)
 
 
-def seen(first: Optional[_delivery.Told], messages: List[Any]) -> List[SessionStateChange]:
+def seen(first: Optional[_events.Told], messages: List[Any]) -> List[SessionStateChange]:
     states = _client._SessionStates(FakeDelivery(first, messages))  # type: ignore[arg-type]
     changes = list(states)
     assert list(states) == []

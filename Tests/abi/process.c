@@ -1,0 +1,417 @@
+/*
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Hosts with manners of their own. Each test runs in a child that is the first to use the library in its process.
+ */
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { HANGS_AFTER_S = 120, CANNOT = 77 };
+
+/* The exit status of the body in a child of its own; -1 when a signal ended it. */
+static int in_child(void (*body)(void)) {
+    int status = 0;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(HANGS_AFTER_S);
+        tap_failed_checks = 0;
+        body();
+        fflush(NULL);
+        _exit(tap_failed_checks == 0 ? 0 : 1);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return -1;
+    if (WIFSIGNALED(status))
+        printf("# ended by signal %d\n", WTERMSIG(status));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void one_login_that_waits(versola_queue *queue) {
+    versola_client *client = client_without_network(queue, VERSOLA_BROWSER_APP);
+    CHECK(versola_client_login(client, NULL, 1, NULL) == VERSOLA_OK);
+    versola_event_release(await_event(queue, VERSOLA_EVENT_OPEN_URL));
+    CHECK(versola_client_cancel(client, 1, VERSOLA_CANCEL_USER, NULL) == VERSOLA_OK);
+    CHECK(await_completion(queue, 1) == VERSOLA_CAUSE_USER_CANCELLED);
+    CHECK(versola_client_close_wait(client, PATIENCE_MS, NULL) == VERSOLA_OK);
+    versola_event_release(await_event(queue, VERSOLA_EVENT_CLOSED));
+    versola_client_release(client);
+}
+
+static void one_life(void) {
+    versola_queue *queue = versola_queue_new();
+    if (CHECK(queue != NULL))
+        one_login_that_waits(queue);
+    versola_queue_release(queue);
+}
+
+/* --- fork, 200 of 200 --- */
+
+static versola_client *parents_client;
+
+static void refused_at_once(void) {
+    int32_t state = 0;
+    versola_error *error = NULL;
+    int32_t status = versola_client_state(parents_client, &state, &error);
+    CHECK(is_error(status, &error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
+    status = versola_client_login(parents_client, NULL, 2, &error);
+    CHECK(is_error(status, &error, VERSOLA_CAUSE_INVALID_CONFIGURATION));
+    versola_client_release(parents_client);
+}
+
+static atomic_bool enough;
+
+static void *keep_busy(void *argument) {
+    for (uint64_t id = 100; !atomic_load(&enough); id++)
+        CHECK(versola_client_access_token(argument, NULL, id, NULL) == VERSOLA_OK);
+    return NULL;
+}
+
+static void *take_all(void *queue) {
+    versola_event *event;
+    while ((event = versola_queue_wait(queue, PATIENCE_MS)) != NULL) {
+        bool closed = versola_event_kind(event) == VERSOLA_EVENT_CLOSED;
+        versola_event_release(event);
+        if (closed)
+            break;
+    }
+    return NULL;
+}
+
+static void forks_while_busy(void) {
+    pthread_t busy, taker;
+    versola_queue *queue = versola_queue_new();
+    parents_client = client_without_network(queue, VERSOLA_BROWSER_NONE);
+    pthread_create(&busy, NULL, keep_busy, parents_client);
+    pthread_create(&taker, NULL, take_all, queue);
+    int refused = 0;
+    for (int i = 0; i < 200; i++)
+        refused += in_child(refused_at_once) == 0;
+    CHECK(refused == 200);
+    atomic_store(&enough, true);
+    pthread_join(busy, NULL);
+    versola_client_release(parents_client);
+    pthread_join(taker, NULL);
+    versola_queue_release(queue);
+}
+
+/* --- Threads that never ran Swift, with small stacks, and gone right after a call --- */
+
+static void *one_call(void *client) {
+    int32_t state = 0;
+    versola_token *token = NULL;
+    CHECK(versola_client_state(client, &state, NULL) == VERSOLA_OK);
+    CHECK(versola_client_access_token_wait(client, NULL, PATIENCE_MS, &token, NULL) == VERSOLA_CAUSE_SESSION_EXPIRED);
+    return NULL;
+}
+
+static void foreign_threads(void) {
+    enum { THREADS = 200, AT_ONCE = 20, STACK = 256 * 1024 };
+    versola_client *client = client_without_network(NULL, VERSOLA_BROWSER_NONE);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK);
+    for (int begun = 0; begun < THREADS; begun += AT_ONCE) {
+        pthread_t threads[AT_ONCE];
+        for (int i = 0; i < AT_ONCE; i++)
+            CHECK(pthread_create(&threads[i], &small, one_call, client) == 0);
+        for (int i = 0; i < AT_ONCE; i++)
+            pthread_join(threads[i], NULL);
+    }
+    pthread_attr_destroy(&small);
+    versola_client_release(client);
+}
+
+/* --- SIGPIPE at default: a provider that resets every connection, and a browser that resets its own --- */
+
+static int listening(uint16_t *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int server = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(bind(server, (struct sockaddr *)&address, size) == 0 && listen(server, 64) == 0);
+    CHECK(getsockname(server, (struct sockaddr *)&address, &size) == 0);
+    *port = ntohs(address.sin_port);
+    return server;
+}
+
+static void reset(int connection) {
+    const struct linger at_once = {1, 0};
+    setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(connection);
+}
+
+static void *reset_everybody(void *server) {
+    int connection;
+    while ((connection = accept(*(int *)server, NULL, NULL)) >= 0)
+        reset(connection);
+    return NULL;
+}
+
+static void provider_that_resets(void) {
+    CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+    uint16_t port = 0;
+    int server = listening(&port);
+    pthread_t thread;
+    pthread_create(&thread, NULL, reset_everybody, &server);
+    char issuer[64];
+    snprintf(issuer, sizeof issuer, "http://127.0.0.1:%d", port);
+    for (int i = 0; i < 3; i++) {
+        versola_config *config = versola_config_new(issuer, "native-app");
+        versola_config_set_redirect_uri(config, REDIRECT);
+        versola_config_set_store_memory(config);
+        versola_config_set_browser(config, VERSOLA_BROWSER_NONE);
+        versola_client *client = client_of(config);
+        int32_t status = versola_client_login_wait(client, NULL, 500, NULL, NULL);
+        CHECK(status == VERSOLA_CAUSE_NETWORK || status == VERSOLA_CAUSE_SYSTEM_CANCELLED);
+        versola_client_release(client);
+        versola_config_release(config);
+    }
+    struct sigaction action;
+    CHECK(sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_DFL);
+}
+
+static void browser_that_resets(void) {
+    CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+    versola_queue *queue = versola_queue_new();
+    versola_client *client = client_without_network(queue, VERSOLA_BROWSER_APP);
+    CHECK(versola_client_login(client, NULL, 1, NULL) == VERSOLA_OK);
+    versola_event *event = await_event(queue, VERSOLA_EVENT_OPEN_URL);
+    const char *found = event != NULL ? strstr(versola_event_url(event), "127.0.0.1%3A") : NULL;
+    if (CHECK(found != NULL)) {
+        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        address.sin_port = htons((uint16_t)atoi(found + strlen("127.0.0.1%3A")));
+        for (int i = 0; i < 200; i++) {
+            const char *request = "GET /callback?state=x&code=y HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+            int connection = socket(AF_INET, SOCK_STREAM, 0);
+            if (CHECK(connect(connection, (struct sockaddr *)&address, sizeof address) == 0))
+                CHECK(send(connection, request, strlen(request), MSG_NOSIGNAL) > 0);
+            reset(connection);
+        }
+    }
+    versola_event_release(event);
+    CHECK(versola_client_cancel_login(client, NULL) == VERSOLA_OK);
+    CHECK(await_completion(queue, 1) == VERSOLA_CAUSE_USER_CANCELLED);
+    versola_client_release(client);
+    versola_queue_release(queue);
+}
+
+/* --- Few descriptors: an error that names no secret and crashes nobody, at every number --- */
+
+static rlim_t descriptors;
+
+static void life_with_few_descriptors(void) {
+    struct rlimit limit = {descriptors, descriptors};
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    versola_queue *queue = versola_queue_new();
+    versola_config *config = versola_config_new("http://127.0.0.1:9", "native-app");
+    versola_config_set_redirect_uri(config, REDIRECT);
+    versola_config_set_store_memory(config);
+    versola_config_set_browser(config, VERSOLA_BROWSER_NONE);
+    versola_client *client = NULL;
+    versola_error *error = NULL;
+    int32_t status = versola_client_create(config, &client, &error);
+    CHECK((status == VERSOLA_OK) == (client != NULL) && versola_error_cause(error) == status);
+    versola_error_release(error);
+    if (client != NULL) {
+        error = NULL;
+        status = versola_client_login_wait(client, NULL, 200, NULL, &error);
+        CHECK(status != VERSOLA_OK && is_error(status, &error, status));
+    }
+    versola_client_release(client);
+    versola_config_release(config);
+    versola_queue_release(queue);
+}
+
+static void few_descriptors(void) {
+    for (descriptors = 3; descriptors <= 24; descriptors++)
+        if (!CHECK(in_child(life_with_few_descriptors) == 0))
+            printf("# with %d descriptors\n", (int)descriptors);
+}
+
+/* --- No /proc --- */
+
+static void without_proc(void) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        umount2("/proc", MNT_DETACH) != 0)
+        _exit(CANNOT);
+    CHECK(access("/proc/self", F_OK) != 0 && errno == ENOENT);
+    one_life();
+    provider_that_resets();
+}
+
+/* --- Another copy of the library, and another Swift runtime --- */
+
+static bool life_of_copy(const char *path) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!CHECK(library != NULL)) {
+        printf("# %s\n", dlerror());
+        return false;
+    }
+    versola_config *(*config_new)(const char *, const char *);
+    int32_t (*set_redirect)(versola_config *, const char *);
+    int32_t (*set_memory)(versola_config *);
+    int32_t (*create)(const versola_config *, versola_client **, versola_error **);
+    int32_t (*login_wait)(versola_client *, const versola_login_options *, int64_t, versola_identity **, versola_error **);
+    int32_t (*close_wait)(versola_client *, int64_t, versola_error **);
+    void (*config_release)(versola_config *);
+    void (*client_release)(versola_client *);
+    *(void **)&config_new = dlsym(library, "versola_config_new");
+    *(void **)&set_redirect = dlsym(library, "versola_config_set_redirect_uri");
+    *(void **)&set_memory = dlsym(library, "versola_config_set_store_memory");
+    *(void **)&create = dlsym(library, "versola_client_create");
+    *(void **)&login_wait = dlsym(library, "versola_client_login_wait");
+    *(void **)&close_wait = dlsym(library, "versola_client_close_wait");
+    *(void **)&config_release = dlsym(library, "versola_config_release");
+    *(void **)&client_release = dlsym(library, "versola_client_release");
+    bool is_another = config_new != versola_config_new;
+    versola_client *client = NULL;
+    versola_config *config = config_new("http://127.0.0.1:9", "native-app");
+    set_redirect(config, REDIRECT);
+    set_memory(config);
+    CHECK(create(config, &client, NULL) == VERSOLA_OK);
+    CHECK(login_wait(client, NULL, PATIENCE_MS, NULL, NULL) == VERSOLA_CAUSE_NETWORK);
+    CHECK(close_wait(client, PATIENCE_MS, NULL) == VERSOLA_OK);
+    client_release(client);
+    config_release(config);
+    return is_another;
+}
+
+static void another_copy(void) {
+    one_life();
+    CHECK(life_of_copy(getenv("VERSOLA_TEST_COPY")));
+    one_life();
+}
+
+static void another_swift(void) {
+    const char *const names[] = {"libswiftCore.so", "libswift_Concurrency.so", "libdispatch.so", "libFoundationEssentials.so"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", getenv("VERSOLA_TEST_SWIFT"), names[i]);
+        if (!CHECK(dlopen(path, RTLD_NOW | RTLD_GLOBAL) != NULL))
+            printf("# %s\n", dlerror());
+    }
+    one_life();
+    provider_that_resets();
+}
+
+/* --- A crowd of clients over TLS --- */
+
+struct footprint {
+    int threads, descriptors;
+    long resident_kib;
+};
+
+static int entries(const char *path) {
+    int count = 0;
+    DIR *directory = opendir(path);
+    while (directory != NULL && readdir(directory) != NULL)
+        count++;
+    if (directory != NULL)
+        closedir(directory);
+    return count;
+}
+
+static struct footprint footprint(void) {
+    long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    CHECK(statm != NULL && fscanf(statm, "%*d %ld", &pages) == 1);
+    if (statm != NULL)
+        fclose(statm);
+    return (struct footprint){
+        entries("/proc/self/task"), entries("/proc/self/fd"), pages * (sysconf(_SC_PAGESIZE) / 1024)};
+}
+
+enum { MEMBERS = 16, MEMORY_KIB = 8 * 1024 };
+
+static int clients_of_member;
+
+static void *member(void *argument) {
+    (void)argument;
+    for (int i = 0; i < clients_of_member; i++) {
+        versola_queue *queue = versola_queue_new();
+        versola_config *config = versola_config_new(getenv("VERSOLA_TEST_TLS_ISSUER"), "native-app");
+        versola_config_set_redirect_uri(config, REDIRECT);
+        versola_config_set_ca_file(config, getenv("VERSOLA_TEST_CA"));
+        versola_config_set_store_memory(config);
+        versola_config_set_browser(config, VERSOLA_BROWSER_APP);
+        versola_config_set_queue(config, queue);
+        versola_client *client = client_of(config);
+        versola_config_release(config);
+        CHECK(versola_client_login(client, NULL, 1, NULL) == VERSOLA_OK);
+        versola_event *event;
+        while ((event = versola_queue_wait(queue, PATIENCE_MS)) != NULL &&
+            versola_event_kind(event) != VERSOLA_EVENT_OPEN_URL && versola_event_kind(event) != VERSOLA_EVENT_COMPLETION)
+            versola_event_release(event);
+        if (!CHECK(versola_event_kind(event) == VERSOLA_EVENT_OPEN_URL))
+            printf("# %s\n", versola_error_detail(versola_event_error(event)));
+        versola_event_release(event);
+        CHECK(versola_client_close_wait(client, PATIENCE_MS, NULL) == VERSOLA_OK);
+        versola_client_release(client);
+        versola_queue_release(queue);
+    }
+    return NULL;
+}
+
+static struct footprint after_clients(int clients) {
+    pthread_t threads[MEMBERS];
+    clients_of_member = clients / MEMBERS;
+    for (int i = 0; i < MEMBERS; i++)
+        pthread_create(&threads[i], NULL, member, NULL);
+    for (int i = 0; i < MEMBERS; i++)
+        pthread_join(threads[i], NULL);
+    usleep(300000); /* what closes behind a client's end */
+    return footprint();
+}
+
+static void crowd(void) {
+    alarm(0);
+    int clients = atoi(getenv("VERSOLA_TEST_CLIENTS"));
+    struct footprint first = after_clients(clients / 8), last = after_clients(clients);
+    printf("# %d clients: threads %d, %d; descriptors %d, %d; resident %ld, %ld KiB\n", clients, first.threads,
+        last.threads, first.descriptors, last.descriptors, first.resident_kib, last.resident_kib);
+    CHECK(last.descriptors <= first.descriptors);
+    CHECK(last.threads <= first.threads + 2); /* Dispatch keeps idle workers for a while */
+    CHECK(last.resident_kib <= first.resident_kib + MEMORY_KIB);
+}
+
+int main(void) {
+    static const struct {
+        void (*body)(void);
+        const char *name;
+    } tests[] = {
+        {forks_while_busy, "fork while other threads call: 200 of 200 children get their error"},
+        {foreign_threads, "threads with small stacks that never ran Swift"},
+        {provider_that_resets, "B60: SIGPIPE at default, a provider that resets"},
+        {browser_that_resets, "B60: SIGPIPE at default, a browser that resets"},
+        {few_descriptors, "a limit of 3 to 24 descriptors"},
+        {without_proc, "no /proc"},
+        {another_copy, "B57: another copy of the library in the process"},
+        {another_swift, "B57: another Swift runtime in the process"},
+        {crowd, "B58: clients made and closed in parallel over TLS leave no thread, descriptor, memory behind"},
+    };
+    const int count = sizeof tests / sizeof tests[0];
+    int failed = 0;
+    for (int i = 0; i < count; i++) {
+        int status = in_child(tests[i].body);
+        failed += status != 0 && status != CANNOT;
+        printf("%s %d - %s%s\n", status == 0 || status == CANNOT ? "ok" : "not ok", i + 1, tests[i].name,
+            status == CANNOT ? " # SKIP it takes root to do this" : "");
+    }
+    printf("1..%d\n", count);
+    return failed == 0 ? 0 : 1;
+}

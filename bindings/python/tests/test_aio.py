@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The asyncio client against the built library and the scripted provider, on each event loop at hand."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import threading
+from typing import Any, AsyncIterator, Callable, Coroutine, Dict, List
+
+import pytest
+from conftest import Provider, missing, redirect_of
+
+import versola
+import versola.aio
+from versola import SessionState
+
+Settings = Dict[str, Any]
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+def new_loop(name: str) -> asyncio.AbstractEventLoop:
+    if name == "asyncio":
+        return asyncio.new_event_loop()
+    try:
+        import uvloop
+    except ImportError:
+        missing("NO UVLOOP: pip install uvloop")
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+def run_on(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, Any]) -> Any:
+    """What ``asyncio.run`` does, on a loop of our choice; a hang is a failure."""
+    try:
+        return loop.run_until_complete(asyncio.wait_for(main, 60))
+    finally:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request: Any) -> Run:
+    loop = new_loop(request.param)
+    return lambda main: run_on(loop, main)
+
+
+async def await_login(states: AsyncIterator[versola.SessionStateChange]) -> str:
+    async for change in states:
+        if change.state is SessionState.AUTHORIZING:
+            assert change.authorization_url is not None
+            return change.authorization_url
+    raise AssertionError("the client was closed")
+
+
+def test_a_whole_session(run: Run, settings: Settings, provider: Provider) -> None:
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**settings, scopes=["email", "offline_access"]) as client:
+            states = client.session_states()
+            assert client.state is SessionState.UNAUTHENTICATED
+            identity = await client.sign_in()
+            assert (identity.subject, identity.claims["iss"]) == ("alice", provider.issuer)
+            assert client.identity() == identity == await client.sign_in()
+            token = await client.access_token()
+            assert await client.access_token() == token != await client.refresh()
+            assert (await client.user_info())["sub"] == "alice"
+            assert await client.logout() == versola.LogoutResult(token_revoked=True, session_ended=False)
+        seen = [change.state async for change in states]
+        assert seen[:3] == [SessionState.UNAUTHENTICATED, SessionState.AUTHORIZING, SessionState.AUTHENTICATED]
+        assert seen[-1] is SessionState.UNAUTHENTICATED
+        assert [change async for change in states] == []
+
+    run(main())
+
+
+def test_a_cancelled_task_cancels_as_the_program(run: Run, settings: Settings) -> None:
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**{**settings, "browser": None}) as client:
+            states = client.session_states()
+            login = asyncio.ensure_future(client.login())
+            url = await await_login(states)
+            login.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await login
+            change = await states.__anext__()
+            assert change.state is SessionState.UNAUTHENTICATED
+            # The pending request is kept: its redirect still signs in.
+            assert await client.handle_redirect(redirect_of(url))
+            assert client.identity().subject == "alice"
+
+    run(main())
+
+
+def test_a_task_cancelled_before_it_ran_started_nothing(run: Run, settings: Settings, provider: Provider) -> None:
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**settings) as client:
+            login = asyncio.ensure_future(client.login())
+            login.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await login
+            assert client.state is SessionState.UNAUTHENTICATED
+        assert provider.requests("authorize") == []
+
+    run(main())
+
+
+def test_a_call_ends_by_its_timeout(run: Run, settings: Settings) -> None:
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**{**settings, "browser": None}) as client:
+            with pytest.raises(versola.RecoverableError) as caught:
+                await client.login(timeout=0.2)
+            assert caught.value.cause is versola.RecoverableCause.SYSTEM_CANCELLED
+
+    run(main())
+
+
+def test_errors_are_raised_where_they_are_awaited(run: Run, settings: Settings, provider: Provider) -> None:
+    provider.tell("script", endpoint="discovery", answer={"status": 503}, times=10)
+
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**settings) as client:
+            with pytest.raises(versola.ReauthenticateError):
+                await client.access_token()
+            with pytest.raises(versola.RecoverableError) as caught:
+                await client.login()
+            assert caught.value.status == 503
+
+    run(main())
+
+
+def test_many_clients_on_one_loop(run: Run, settings: Settings) -> None:
+    async def session(number: int) -> str:
+        async with versola.aio.OAuthClient(**settings, session=f"s{number}") as client:
+            await client.login()
+            tokens = await asyncio.gather(*(client.access_token() for _ in range(10)))
+            assert len({token.value for token in tokens}) == 1
+            return tokens[0].value
+
+    async def main() -> None:
+        tokens = await asyncio.gather(*(session(number) for number in range(20)))
+        assert len(set(tokens)) == 20
+
+    run(main())
+
+
+@pytest.mark.parametrize("name", ["asyncio", "uvloop"])
+def test_two_loops_in_two_threads(settings: Settings, name: str) -> None:
+    subjects: List[str] = []
+
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**settings) as client:
+            for _ in range(3):
+                subjects.append((await client.login()).subject)
+                await client.logout()
+
+    loops = [new_loop(name) for _ in range(2)]
+    threads = [threading.Thread(target=run_on, args=(loop, main())) for loop in loops]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert subjects == ["alice"] * 6
+
+
+def test_a_client_goes_to_a_new_loop_only_after_the_old_was_closed(settings: Settings) -> None:
+    client = versola.aio.OAuthClient(**settings)  # no loop runs
+    first, second, third = asyncio.new_event_loop(), asyncio.new_event_loop(), asyncio.new_event_loop()
+    assert first.run_until_complete(client.login()).subject == "alice"
+    with pytest.raises(RuntimeError, match="another event loop"):
+        second.run_until_complete(client.access_token())
+    first.close()
+    second.close()
+    assert third.run_until_complete(client.access_token()).value
+    third.run_until_complete(client.close())
+    third.close()
+
+
+def test_close_ends_every_waiting_call(run: Run, settings: Settings) -> None:
+    async def main() -> None:
+        client = versola.aio.OAuthClient(**{**settings, "browser": None})
+        states = client.session_states()
+        login = asyncio.ensure_future(client.login())
+        await await_login(states)
+        await client.close()
+        await client.close()
+        with pytest.raises(versola.RecoverableError) as caught:
+            await login
+        assert caught.value.cause is versola.RecoverableCause.SYSTEM_CANCELLED
+        for call in (client.login, client.access_token, client.refresh, client.user_info, client.logout):
+            with pytest.raises(versola.ConfigurationError):
+                await call()
+        with pytest.raises(versola.ConfigurationError):
+            client.session_states()
+
+    run(main())
+
+
+def test_a_client_that_nobody_holds_ends_the_iteration(run: Run, settings: Settings) -> None:
+    async def main() -> None:
+        client = versola.aio.OAuthClient(**settings)
+        states = client.session_states()
+        del client
+        gc.collect()
+        assert [change.state async for change in states] == [SessionState.UNAUTHENTICATED]
+
+    run(main())
+
+
+def test_two_tasks_may_read_one_iterator(run: Run, settings: Settings) -> None:
+    async def main() -> None:
+        client = versola.aio.OAuthClient(**settings)
+        states = client.session_states()
+
+        async def read() -> int:
+            return len([change async for change in states])
+
+        readers = [asyncio.ensure_future(read()) for _ in range(2)]
+        await client.login()
+        await client.close()
+        assert sum(await asyncio.gather(*readers)) >= 3
+
+    run(main())
+
+
+def test_calls_at_once_may_come_from_another_thread(run: Run, settings: Settings) -> None:
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**{**settings, "browser": None}) as client:
+            states = client.session_states()
+            login = asyncio.ensure_future(client.login())
+            await await_login(states)
+            await asyncio.get_running_loop().run_in_executor(None, client.cancel_login)
+            with pytest.raises(versola.RecoverableError) as caught:
+                await login
+            assert caught.value.cause is versola.RecoverableCause.USER_CANCELLED
+
+    run(main())
+
+
+def test_a_logging_handler_that_raises_holds_up_nobody(run: Run, settings: Settings) -> None:
+    settings["redirect_uri"] = "com.example.app:/callback"  # making the client warns
+    logger = logging.getLogger("versola")
+
+    class Bad(logging.Handler):
+        records = 0
+
+        def emit(self, record: logging.LogRecord) -> None:
+            self.records += 1
+            raise RuntimeError("a handler's own failure")
+
+    handler, told = Bad(), []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["exception"]))
+        async with versola.aio.OAuthClient(**{**settings, "browser": None}) as client:
+            with pytest.raises(versola.ReauthenticateError):
+                await client.access_token()
+
+    logger.addHandler(handler)
+    try:
+        run(main())
+    finally:
+        logger.removeHandler(handler)
+    assert handler.records == len(told) >= 1
+
+
+def test_after_fork_every_call_raises_in_the_child(settings: Settings) -> None:
+    client = versola.aio.OAuthClient(**{**settings, "browser": None})
+    with pytest.raises(versola.RecoverableError):
+        asyncio.run(client.login(timeout=0.1))
+    child = os.fork()
+    if child == 0:
+        refused = 0
+
+        async def every_call() -> None:
+            nonlocal refused
+            for call in (client.login, client.access_token, client.refresh, client.user_info, client.logout):
+                try:
+                    await call()
+                except versola.ConfigurationError:
+                    refused += 1
+            await client.close()
+
+        try:
+            asyncio.run(every_call())
+        finally:
+            os._exit(refused)
+    assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 5
+    asyncio.run(client.close())
