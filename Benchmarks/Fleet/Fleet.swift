@@ -34,11 +34,11 @@ struct FleetResult: Sendable, Equatable {
     var mostRequestsOfACall = 0
 }
 
-/// Many apps, each with one session and a process of its own, asking for an access token every ten seconds, whatever the
+/// Many apps, each with one session and a process of its own, asking for an access token every half a minute, whatever the
 /// answer was. Pauses, budgets, verdicts and the reading of headers are the library's; the simulation only says when.
 struct Fleet: Sendable {
     /// Pause between the end of an app's call and its next one.
-    static let rhythm: Int64 = 10_000
+    static let rhythm: Int64 = 30_000
     static let tokenLife: Int64 = 300_000
     /// A token with less left is refreshed first (behaviour of `access_token()`).
     static let minValid: Int64 = 30_000
@@ -62,7 +62,6 @@ struct Fleet: Sendable {
     private struct Call {
         let budget: OperationBudget
         var failure: Sender.Failure?
-        var requests = 0
     }
 
     private struct Run {
@@ -99,13 +98,14 @@ struct Fleet: Sendable {
     }
 
     private func tokenLeft(_ client: Client, _ now: Int64) -> Int64 {
-        if story == .rateLimit, now >= Story.troubleFrom, client.issuedAt < Story.troubleFrom { return 0 }
+        if story.isRateLimit, now >= Story.troubleFrom, client.issuedAt < Story.troubleFrom { return 0 }
         return client.issuedAt + Self.tokenLife - now
     }
 
     /// The app asks, or a repeat is due.
     private func act(
-        _ index: Int, _ now: Int64, _ time: FleetTime, _ random: FleetRandom, _ provider: FleetProvider, _ run: inout Run
+        _ index: Int, _ now: Int64, _ time: FleetTime, _ random: FleetRandom, _ provider: FleetProvider,
+        _ run: inout Run
     ) async {
         if run.clients[index].call == nil, tokenLeft(run.clients[index], now) >= Self.minValid {
             run.agenda.put(index, at: now + Self.rhythm)
@@ -119,8 +119,8 @@ struct Fleet: Sendable {
         case .versola(let policy):
             await step(index, now, policy, time, random, connection, &run)
         case .versolaRepeatingOnlyAfterSuccess(let policy):
-            let now1 = run.clients[index].lastCallFailed ? Self.once : policy
-            await step(index, now, now1, time, random, connection, &run)
+            await step(
+                index, now, run.clients[index].lastCallFailed ? Self.once : policy, time, random, connection, &run)
         }
     }
 

@@ -8,17 +8,20 @@ enum Story: String, CaseIterable, Sendable {
     case outageWithRetryAfter
     /// Maintenance for ten minutes: every answer is a 503 that names its end as a date.
     case announcedEnd
-    /// At one moment every access token stops working; the provider limits requests with 429 and `Retry-After: 30`.
+    /// At one moment every access token stops working; the provider limits requests with 429 and `Retry-After: 60`.
     case rateLimit
+    /// The same with `Retry-After: 5`, a wait that fits a call.
+    case rateLimitShort
 
     static let troubleFrom: Int64 = 60_000
+    var isRateLimit: Bool { self == .rateLimit || self == .rateLimitShort }
     /// When the provider is able to serve everyone again.
-    var recovery: Int64 { self == .rateLimit ? Self.troubleFrom : Self.troubleFrom + 600_000 }
+    var recovery: Int64 { isRateLimit ? Self.troubleFrom : Self.troubleFrom + 600_000 }
 
     func isDown(_ now: Int64) -> Bool { (Self.troubleFrom..<recovery).contains(now) }
 
     /// The status of a refusal.
-    var status: Int { self == .rateLimit ? 429 : 503 }
+    var status: Int { isRateLimit ? 429 : 503 }
 
     /// The header of a refusal, in the outage and from a provider that has more to do than it can.
     func retryAfter(_ now: Int64) -> String? {
@@ -26,7 +29,8 @@ enum Story: String, CaseIterable, Sendable {
         case .outage: nil
         case .outageWithRetryAfter: "120"
         case .announcedEnd: isDown(now) ? FleetTime.date(recovery) : "30"
-        case .rateLimit: "30"
+        case .rateLimit: "60"
+        case .rateLimitShort: "5"
         }
     }
 
@@ -36,7 +40,8 @@ enum Story: String, CaseIterable, Sendable {
         case .outage: nil
         case .outageWithRetryAfter: 120_000
         case .announcedEnd: isDown(now) ? recovery - now / 1000 * 1000 : 30_000
-        case .rateLimit: 30_000
+        case .rateLimit: 60_000
+        case .rateLimitShort: 5_000
         }
     }
 }
