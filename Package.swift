@@ -18,7 +18,11 @@ let package = Package(
         ),
         .target(name: "VersolaKit", dependencies: ["CShims"], swiftSettings: strict),
         .target(name: "VersolaFFI", dependencies: ["CVersola", "CShims", "VersolaKit"], swiftSettings: strict),
-        .testTarget(name: "VersolaKitTests", dependencies: ["CShims", "VersolaKit"], swiftSettings: strict),
+        // No product and in no release; outside a debug build it needs `-Xswiftc -enable-testing` (`make fleet`).
+        .executableTarget(
+            name: "fleet", dependencies: ["VersolaKit"], path: "Benchmarks/Fleet", swiftSettings: strict),
+        .testTarget(
+            name: "VersolaKitTests", dependencies: ["CShims", "VersolaKit", "fleet"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11
