@@ -27,7 +27,7 @@ on_nanoidp = pytest.mark.parametrize("running", [NANOIDP_LIMITED], ids=lambda pe
 
 def token_requests(running: RunningPeer) -> int:
     assert running.data is not None
-    return (running.data / "log").read_text().count("POST /token")
+    return (running.data / "log").read_text().count("POST /token HTTP")
 
 
 def refused(call: Callable[[], object]) -> RecoverableError:
