@@ -266,7 +266,8 @@ static bool life_of_copy(const char *path) {
     int32_t (*set_redirect)(versola_config *, const char *);
     int32_t (*set_memory)(versola_config *);
     int32_t (*create)(const versola_config *, versola_client **, versola_error **);
-    int32_t (*login_wait)(versola_client *, const versola_login_options *, int64_t, versola_identity **, versola_error **);
+    int32_t (*login_wait)(
+        versola_client *, const versola_login_options *, int64_t, versola_identity **, versola_error **);
     int32_t (*close_wait)(versola_client *, int64_t, versola_error **);
     void (*config_release)(versola_config *);
     void (*client_release)(versola_client *);
@@ -298,7 +299,8 @@ static void another_copy(void) {
 }
 
 static void another_swift(void) {
-    const char *const names[] = {"libswiftCore.so", "libswift_Concurrency.so", "libdispatch.so", "libFoundationEssentials.so"};
+    const char *const names[] = {
+        "libswiftCore.so", "libswift_Concurrency.so", "libdispatch.so", "libFoundationEssentials.so"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", getenv("VERSOLA_TEST_SWIFT"), names[i]);
@@ -355,7 +357,8 @@ static void *member(void *argument) {
         CHECK(versola_client_login(client, NULL, 1, NULL) == VERSOLA_OK);
         versola_event *event;
         while ((event = versola_queue_wait(queue, PATIENCE_MS)) != NULL &&
-            versola_event_kind(event) != VERSOLA_EVENT_OPEN_URL && versola_event_kind(event) != VERSOLA_EVENT_COMPLETION)
+            versola_event_kind(event) != VERSOLA_EVENT_OPEN_URL &&
+            versola_event_kind(event) != VERSOLA_EVENT_COMPLETION)
             versola_event_release(event);
         if (!CHECK(versola_event_kind(event) == VERSOLA_EVENT_OPEN_URL))
             printf("# %s\n", versola_error_detail(versola_event_error(event)));

@@ -1,8 +1,9 @@
 /*
  * SPDX-License-Identifier: Apache-2.0
  *
- * One receiver for the three sinks, so that one suite holds for all: a thread that consumes a queue, a callback, and a Dart
- * isolate, mimicked: its port takes messages from any thread and gives them to the isolate's own thread, in order; posting
+ * One receiver for the three sinks, so that one suite holds for all: a thread that consumes a queue, a callback, and a
+ * Dart isolate, mimicked: its port takes messages from any thread and gives them to the isolate's own thread, in order;
+ * posting
  * to a port that is closed answers false.
  */
 #ifndef RECEIVER_H
@@ -247,7 +248,8 @@ static inline int completions_of(struct receiver *receiver, uint64_t operation_i
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < receiver->received.count; i++) {
         const versola_event *event = receiver->received.list[i];
-        if (versola_event_kind(event) == VERSOLA_EVENT_COMPLETION && versola_event_operation_id(event) == operation_id) {
+        if (versola_event_kind(event) == VERSOLA_EVENT_COMPLETION &&
+            versola_event_operation_id(event) == operation_id) {
             *status = versola_event_status(event);
             count++;
         }

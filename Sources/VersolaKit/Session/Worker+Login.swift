@@ -110,10 +110,12 @@ extension Worker {
 
     private func show(_ request: PendingRequest) {
         let id = request.id
+        // The system's browser has told by itself why it was not started.
+        let appOpens = configuration.browser == .app
         dependencies.browser?.open(request.authorizationURL) { [weak self] report in
             switch report {
             case .opened: break
-            case .failed: self?.log(.info, "browser: none was opened; the login waits for its redirect")
+            case .failed: self?.log(appOpens ? .warning : .info, "browser: none was opened; the login waits for its redirect")
             case .userClosed: self?.start { $0.browserClosed(id, .user) }
             case .systemClosed: self?.start { $0.browserClosed(id, .system) }
             }
