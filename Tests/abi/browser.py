@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands in for $BROWSER: opens the URL at the scripted provider and follows it down to the program's loopback page."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,4 +10,4 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from provider import walk
 
-sys.exit(0 if walk(sys.argv[1]).status == 200 else 1)
+sys.exit(0 if walk(sys.argv[1], ca_file=os.environ.get("VERSOLA_TEST_CA")).status == 200 else 1)

@@ -338,7 +338,7 @@ static struct footprint footprint(void) {
         entries("/proc/self/task"), entries("/proc/self/fd"), pages * (sysconf(_SC_PAGESIZE) / 1024)};
 }
 
-enum { MEMBERS = 16, MEMORY_KIB = 8 * 1024 };
+enum { MEMBERS = 16, WARM_UP = 256, MEMORY_KIB = 8 * 1024 };
 
 static int clients_of_member;
 
@@ -384,7 +384,7 @@ static struct footprint after_clients(int clients) {
 static void crowd(void) {
     alarm(0);
     int clients = atoi(getenv("VERSOLA_TEST_CLIENTS"));
-    struct footprint first = after_clients(clients / 8), last = after_clients(clients);
+    struct footprint first = after_clients(WARM_UP), last = after_clients(clients);
     printf("# %d clients: threads %d, %d; descriptors %d, %d; resident %ld, %ld KiB\n", clients, first.threads,
         last.threads, first.descriptors, last.descriptors, first.resident_kib, last.resident_kib);
     CHECK(last.descriptors <= first.descriptors);
