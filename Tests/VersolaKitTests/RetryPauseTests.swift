@@ -265,6 +265,22 @@ import Testing
         try await harness.close()
     }
 
+    @Test func loginIsRefusedFirstOfAllAlsoWhenTheCachedMetadataWouldBeAskedForAgain() async throws {
+        let pauses = Pauses()
+        let harness = try Harness(retryPolicy: .default, pauses: pauses)
+        harness.provider.change {
+            $0.discovery["token_endpoint"] = "\"https://token.example/token\""
+            $0.discoveryFields = [HTTPField(name: "Cache-Control", value: "no-store")]
+        }
+        try await harness.signIn()
+        pauses.lengthen("https://token.example:443", until: harness.time.boot + 9_000, status: 503)
+        let sent = harness.transport.sent.count
+        #expect(
+            await harness.client.startLogin(LoginOptions()).failure() == Self.server(503, after: 9_000, attempts: 0))
+        #expect(harness.transport.sent.count == sent)
+        try await harness.close()
+    }
+
     @Test func loginIsRefusedFirstOfAllWithExplicitEndpoints() async throws {
         let pauses = Pauses()
         let time = VirtualTime()
