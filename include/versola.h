@@ -234,7 +234,7 @@ VERSOLA_API int32_t versola_config_set_endpoints(
 VERSOLA_API int32_t versola_config_set_store_auto(versola_config *VERSOLA_NULLABLE config);
 /* Nothing is written; the session ends with the client. */
 VERSOLA_API int32_t versola_config_set_store_memory(versola_config *VERSOLA_NULLABLE config);
-/* The store's key lives in this file (mode 0600; made when missing). */
+/* The store's key lives in this file, made while nothing is stored yet (mode 0600). The path is absolute, its directory exists. */
 VERSOLA_API int32_t
 versola_config_set_store_key_file(versola_config *VERSOLA_NULLABLE config, const char *VERSOLA_NULLABLE path);
 
@@ -245,7 +245,7 @@ enum versola_access_token_cache {
 VERSOLA_API int32_t versola_config_set_access_token_cache(versola_config *VERSOLA_NULLABLE config, int32_t cache);
 
 enum versola_browser {
-    VERSOLA_BROWSER_SYSTEM = 1, /* default: $BROWSER, xdg-open; none without a display */
+    VERSOLA_BROWSER_SYSTEM = 1, /* default: $BROWSER; else xdg-open (WSL: wslview), but none over SSH or without display */
     VERSOLA_BROWSER_APP = 2,    /* the URL arrives as an event VERSOLA_EVENT_OPEN_URL; needs a sink */
     VERSOLA_BROWSER_NONE = 3    /* the URL is in versola_client_authorization_url only */
 };
@@ -445,7 +445,7 @@ VERSOLA_API int32_t versola_client_close_wait(
 VERSOLA_API int32_t versola_client_state(
     versola_client *VERSOLA_NULLABLE client, int32_t *VERSOLA_NULLABLE state,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
-/* At once, offline too. Gives. SESSION_EXPIRED when nobody is signed in. */
+/* At once, offline too. Gives. SESSION_EXPIRED when nobody is signed in, UNLOCK_REQUIRED when the state is LOCKED. */
 VERSOLA_API int32_t versola_client_identity(
     versola_client *VERSOLA_NULLABLE client, versola_identity *VERSOLA_NULLABLE *VERSOLA_NULLABLE identity,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
@@ -603,7 +603,8 @@ enum versola_cancel {
     VERSOLA_CANCEL_SYSTEM = 2 /* the program is being torn down: SYSTEM_CANCELLED, the pending request is kept */
 };
 /* Ends the waiting of one operation. Idempotent, never blocks; an unknown id or a closed client is no error. The
- * completion still comes, with the real result if that was faster. A token request on the wire is finished and stored all the same. */
+ * completion still comes, with the real result if that was faster. A token request on the wire is finished and its answer
+ * stored all the same. */
 VERSOLA_API int32_t versola_client_cancel(
     versola_client *VERSOLA_NULLABLE client, uint64_t operation_id, int32_t reason,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);

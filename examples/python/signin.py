@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Signs in, tells each session state as it changes, calls an API with the access token, and signs out again."""
+"""Signs in, tells each session state as it changes, calls an API, refreshes the access token, and signs out again."""
 
 import argparse
 import json
@@ -56,6 +56,8 @@ def use(client: versola.OAuthClient, api: Optional[str]) -> None:
     say(f"token: {token.type}, {len(token.value)} characters, expires {token.expires_at}, scope {token.scope!r}")
     if api is not None:
         say(f"api: {call(api, token)}")
+    client.refresh()  # access_token() does so by itself when the token has run out
+    say(f"user info: claims {', '.join(sorted(client.user_info()))}")
     result = client.logout()
     say(f"logout: token revoked {result.token_revoked}, session ended {result.session_ended}")
 

@@ -40,7 +40,7 @@ def run(library: Any, provider: Provider, tmp_path: Path) -> Any:
     return run
 
 
-def test_it_signs_in_calls_the_api_and_signs_out(run: Any, provider: Provider) -> None:
+def test_it_signs_in_calls_the_api_refreshes_and_signs_out(run: Any, provider: Provider) -> None:
     done = run("--scopes", "openid email", "--api", f"{provider.issuer}/api")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -48,10 +48,12 @@ def test_it_signs_in_calls_the_api_and_signs_out(run: Any, provider: Provider) -
         "state: UNAUTHENTICATED",
         "state: AUTHORIZING",
         "state: AUTHENTICATED",
+        "state: REFRESHING",
         "state: LOGGING_OUT",
         "identity: alice, claims ",
         "token: Bearer, ",
         "api: 200 {'hello': 'alice'",
+        "user info: claims ",
         "logout: token revoked True, session ended False",
     ):
         assert any(line.startswith(start) for line in lines), start
