@@ -45,7 +45,7 @@ final class Config: Builder {
     var proxy: String?
     var requestTimeoutMillis: Int64 = 15_000
     var clockSkewSeconds: Int64 = 60
-    var retry = RetryNumbers()
+    var retry = RetryNumbers(.default)
     var logLevel: LogLevel?
     var sink = Sink.none
 

@@ -6,37 +6,35 @@ import VersolaKit
 
 /// The numbers of a retry policy while they are set one by one; the whole is checked when a client is made.
 struct RetryNumbers {
-    var maxAttemptsPerOrigin: Int32 = 3
-    var maxTotalAttempts: Int32 = 4
-    var initialBackoffMillis: Int64 = 500
-    var multiplierPermille: Int32 = 2_000
-    var maxBackoffMillis: Int64 = 8_000
-    var totalBudgetMillis: Int64 = 20_000
-
-    init() {}
+    var maxAttemptsPerOrigin: Int
+    var maxTotalAttempts: Int
+    var initialBackoffMillis: Int64
+    var multiplier: Double
+    var maxBackoffMillis: Int64
+    var totalBudgetMillis: Int64
 
     init?(preset: Int32) {
         switch preset {
-        case VERSOLA_RETRY_DEFAULT.number: self.init()
+        case VERSOLA_RETRY_DEFAULT.number: self.init(.default)
         case VERSOLA_RETRY_CONSERVATIVE.number: self.init(.conservative)
         case VERSOLA_RETRY_PATIENT.number: self.init(.patient)
         default: return nil
         }
     }
 
-    private init(_ policy: RetryPolicy) {
-        maxAttemptsPerOrigin = Int32(policy.maxAttemptsPerOrigin)
-        maxTotalAttempts = Int32(policy.maxTotalAttempts)
+    init(_ policy: RetryPolicy) {
+        maxAttemptsPerOrigin = policy.maxAttemptsPerOrigin
+        maxTotalAttempts = policy.maxTotalAttempts
         initialBackoffMillis = policy.initialBackoffMillis
-        multiplierPermille = Int32(policy.backoffMultiplier * 1000)
+        multiplier = policy.backoffMultiplier
         maxBackoffMillis = policy.maxBackoffMillis
         totalBudgetMillis = policy.totalBudgetMillis
     }
 
     func policy() throws(OAuthError) -> RetryPolicy {
         try RetryPolicy(
-            maxAttemptsPerOrigin: Int(maxAttemptsPerOrigin), maxTotalAttempts: Int(maxTotalAttempts),
-            initialBackoff: Double(initialBackoffMillis) / 1000, backoffMultiplier: Double(multiplierPermille) / 1000,
+            maxAttemptsPerOrigin: maxAttemptsPerOrigin, maxTotalAttempts: maxTotalAttempts,
+            initialBackoff: Double(initialBackoffMillis) / 1000, backoffMultiplier: multiplier,
             maxBackoff: Double(maxBackoffMillis) / 1000, totalBudget: Double(totalBudgetMillis) / 1000)
     }
 }
@@ -47,9 +45,7 @@ private func set<Number: Comparable>(
     in range: ClosedRange<Number>, _ name: String
 ) -> Int32 {
     set(config) { (config: Config) throws(OAuthError) in
-        guard range.contains(value) else {
-            throw invalid("retry policy: \(name) must be \(range.lowerBound) to \(range.upperBound)")
-        }
+        try RetryPolicy.check(name, value, in: range)
         config.retry[keyPath: field] = value
     }
 }
@@ -66,30 +62,34 @@ public func versola_config_set_retry_preset(_ config: OpaquePointer?, _ preset: 
 
 @implementation @_cdecl("versola_config_set_max_attempts_per_origin")
 public func versola_config_set_max_attempts_per_origin(_ config: OpaquePointer?, _ attempts: Int32) -> Int32 {
-    set(config, \.maxAttemptsPerOrigin, attempts, in: 1...5, "max_attempts_per_origin")
+    set(
+        config, \.maxAttemptsPerOrigin, Int(attempts), in: RetryPolicy.Range.attemptsPerOrigin,
+        "max_attempts_per_origin")
 }
 
 @implementation @_cdecl("versola_config_set_max_total_attempts")
 public func versola_config_set_max_total_attempts(_ config: OpaquePointer?, _ attempts: Int32) -> Int32 {
-    set(config, \.maxTotalAttempts, attempts, in: 1...8, "max_total_attempts")
+    set(config, \.maxTotalAttempts, Int(attempts), in: RetryPolicy.Range.totalAttempts, "max_total_attempts")
 }
 
 @implementation @_cdecl("versola_config_set_initial_backoff_ms")
 public func versola_config_set_initial_backoff_ms(_ config: OpaquePointer?, _ backoff_ms: Int64) -> Int32 {
-    set(config, \.initialBackoffMillis, backoff_ms, in: 1...30_000, "initial_backoff_ms")
+    set(config, \.initialBackoffMillis, backoff_ms, in: RetryPolicy.Range.backoffMillis, "initial_backoff_ms")
 }
 
 @implementation @_cdecl("versola_config_set_backoff_multiplier_permille")
 public func versola_config_set_backoff_multiplier_permille(_ config: OpaquePointer?, _ multiplier: Int32) -> Int32 {
-    set(config, \.multiplierPermille, multiplier, in: 1_000...10_000, "backoff_multiplier_permille")
+    set(
+        config, \.multiplier, Double(multiplier) / 1000, in: RetryPolicy.Range.multiplier,
+        "backoff_multiplier_permille / 1000")
 }
 
 @implementation @_cdecl("versola_config_set_max_backoff_ms")
 public func versola_config_set_max_backoff_ms(_ config: OpaquePointer?, _ backoff_ms: Int64) -> Int32 {
-    set(config, \.maxBackoffMillis, backoff_ms, in: 1...30_000, "max_backoff_ms")
+    set(config, \.maxBackoffMillis, backoff_ms, in: RetryPolicy.Range.backoffMillis, "max_backoff_ms")
 }
 
 @implementation @_cdecl("versola_config_set_total_budget_ms")
 public func versola_config_set_total_budget_ms(_ config: OpaquePointer?, _ budget_ms: Int64) -> Int32 {
-    set(config, \.totalBudgetMillis, budget_ms, in: 1...60_000, "total_budget_ms")
+    set(config, \.totalBudgetMillis, budget_ms, in: RetryPolicy.Range.budgetMillis, "total_budget_ms")
 }

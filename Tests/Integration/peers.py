@@ -60,6 +60,8 @@ class Peer:
     walker: Callable[..., Walker] = Walker
     issuer_variable: str | None = None
     """Environment variable with the issuer of one that runs already."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Environment of its run.sh."""
     deviations: Mapping[str, Row] = field(default_factory=dict)
 
     def answers(self, what: str) -> object:
@@ -136,3 +138,6 @@ GLEWLWYD = Peer(
 )
 
 PEERS = (HYDRA, KEYCLOAK, DJANGO_OAUTH_TOOLKIT, GLEWLWYD)
+
+# Only for what its rate limit shows; it is no peer of the other tests.
+NANOIDP_LIMITED = Peer(name="nanoidp", folder="nanoidp", settings={"RATE": "3/minute"})

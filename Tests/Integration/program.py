@@ -32,8 +32,17 @@ def whoami(client: versola.OAuthClient) -> None:
     say(state=client.state.name, subject=client.identity().subject)
 
 
+def refresh(client: versola.OAuthClient) -> None:
+    """One forced refresh: how it ended, in numbers."""
+    try:
+        client.access_token(force=True)
+        say(attempts=None)
+    except versola.RecoverableError as error:
+        say(attempts=error.attempts, status=error.status)
+
+
 def main() -> None:
-    what = {"login": login, "resume": resume, "whoami": whoami}[sys.argv[1]]
+    what = {"login": login, "resume": resume, "whoami": whoami, "refresh": refresh}[sys.argv[1]]
     configuration = versola.OAuthConfiguration(
         **json.loads(os.environ["CONFIGURATION"]), browser=lambda url: say(url=url)
     )

@@ -60,7 +60,7 @@ def start(peer: Peer) -> RunningPeer:
     if peer.issuer_variable is not None and (issuer := os.environ.get(peer.issuer_variable)):
         return RunningPeer(peer, issuer, "http://127.0.0.1/callback")
     folder = _own_copy(_source(peer), peer.folder)
-    environment = {**os.environ, "PEERS": str(_cache() / "installed")}
+    environment = {**os.environ, **peer.settings, "PEERS": str(_cache() / "installed")}
     _install(peer, folder, environment)
     return _run(peer, folder, environment)
 

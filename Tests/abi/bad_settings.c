@@ -48,7 +48,10 @@ static void configuration_numbers(void) {
         CHECK(versola_config_set_browser(config, unknown[i]) == INVALID);
         CHECK(versola_config_set_log_level(config, unknown[i]) == INVALID);
         CHECK(versola_config_set_access_token_cache(config, unknown[i]) == INVALID);
+        CHECK(versola_config_set_retry_preset(config, unknown[i]) == INVALID);
     }
+    CHECK(versola_config_set_retry_preset(config, 0) == INVALID);
+    CHECK(versola_config_set_retry_preset(NULL, VERSOLA_RETRY_PATIENT) == INVALID);
     CHECK(versola_config_set_browser(config, 0) == INVALID);
     CHECK(versola_config_set_access_token_cache(config, 0) == INVALID);
     CHECK(versola_config_set_access_token_cache(NULL, VERSOLA_ACCESS_TOKEN_CACHE_MEMORY) == INVALID);
@@ -116,6 +119,62 @@ static void create_tells_remembered_refusals(void) {
     CHECK(error != NULL && strstr(versola_error_detail(error), "timeout") != NULL); /* the argument is named */
     CHECK(is_error(status, &error, INVALID));
     CHECK(client == NULL);
+    versola_config_release(config);
+}
+
+/* Each number is held against its range at once; the two limits on attempts against each other by create. */
+static void retry_policy(void) {
+    versola_config *config = config_without_network(NULL, VERSOLA_BROWSER_NONE);
+    const struct {
+        int32_t (*set)(versola_config *config, int32_t number);
+        int32_t least, most;
+    } counts[] = {
+        {versola_config_set_max_attempts_per_origin, 1, 5},
+        {versola_config_set_max_total_attempts, 1, 8},
+        {versola_config_set_backoff_multiplier_permille, 1000, 10000},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        CHECK(counts[i].set(config, counts[i].least) == VERSOLA_OK);
+        CHECK(counts[i].set(config, counts[i].most) == VERSOLA_OK);
+        CHECK(counts[i].set(NULL, counts[i].least) == INVALID);
+    }
+    const struct {
+        int32_t (*set)(versola_config *config, int64_t ms);
+        int64_t most;
+    } durations[] = {
+        {versola_config_set_initial_backoff_ms, 30000},
+        {versola_config_set_max_backoff_ms, 30000},
+        {versola_config_set_total_budget_ms, 60000},
+    };
+    for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++) {
+        CHECK(durations[i].set(config, 1) == VERSOLA_OK);
+        CHECK(durations[i].set(config, durations[i].most) == VERSOLA_OK);
+        CHECK(durations[i].set(NULL, 1) == INVALID);
+    }
+    const int32_t presets[] = {VERSOLA_RETRY_DEFAULT, VERSOLA_RETRY_CONSERVATIVE, VERSOLA_RETRY_PATIENT};
+    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++) {
+        CHECK(versola_config_set_retry_preset(config, presets[i]) == VERSOLA_OK);
+        CHECK(create(config) == VERSOLA_OK);
+    }
+
+    /* Each is in its range, and more per origin than in all is refused by create alone. */
+    CHECK(versola_config_set_max_attempts_per_origin(config, 4) == VERSOLA_OK);
+    CHECK(versola_config_set_max_total_attempts(config, 3) == VERSOLA_OK);
+    CHECK(create(config) == INVALID);
+    CHECK(versola_config_set_max_total_attempts(config, 4) == VERSOLA_OK);
+    CHECK(create(config) == VERSOLA_OK);
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        const int32_t outside[] = {0, -1, INT32_MIN, INT32_MAX, counts[i].least - 1, counts[i].most + 1};
+        for (size_t k = 0; k < sizeof outside / sizeof outside[0]; k++)
+            CHECK(counts[i].set(config, outside[k]) == INVALID);
+    }
+    for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++) {
+        const int64_t outside[] = {0, -1, INT64_MIN, INT64_MAX, durations[i].most + 1};
+        for (size_t k = 0; k < sizeof outside / sizeof outside[0]; k++)
+            CHECK(durations[i].set(config, outside[k]) == INVALID);
+    }
+    CHECK(create(config) == INVALID); /* what a setter refused is remembered */
     versola_config_release(config);
 }
 
@@ -247,6 +306,7 @@ int main(void) {
     tap_run(configuration_numbers, "configuration: numbers outside their range and unknown enum values");
     tap_run(configuration_objects, "configuration: NULL objects");
     tap_run(create_tells_remembered_refusals, "create tells what a setter refused");
+    tap_run(retry_policy, "retry policy: each number outside its range, and two that contradict each other");
     tap_run(create_without_places_for_results, "create without a place for the client");
     tap_run(endpoints, "endpoints: missing, invalid and huge URLs");
     tap_run(login_options, "login options: refused values are told by login");

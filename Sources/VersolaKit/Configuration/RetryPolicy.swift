@@ -11,6 +11,15 @@ public struct RetryPolicy: Equatable, Sendable {
     package let maxBackoffMillis: Int64
     package let totalBudgetMillis: Int64
 
+    /// What each number may be.
+    package enum Range {
+        package static let attemptsPerOrigin = 1...5
+        package static let totalAttempts = 1...8
+        package static let backoffMillis: ClosedRange<Int64> = 1...30_000
+        package static let multiplier = 1.0...10.0
+        package static let budgetMillis: ClosedRange<Int64> = 1...60_000
+    }
+
     /// - Parameters:
     ///   - maxAttemptsPerOrigin: 1 to 5, and not above `maxTotalAttempts`.
     ///   - maxTotalAttempts: 1 to 8.
@@ -23,15 +32,16 @@ public struct RetryPolicy: Equatable, Sendable {
         maxAttemptsPerOrigin: Int = 3, maxTotalAttempts: Int = 4, initialBackoff: Double = 0.5,
         backoffMultiplier: Double = 2, maxBackoff: Double = 8, totalBudget: Double = 20
     ) throws(OAuthError) {
-        try Self.check(1...5, maxAttemptsPerOrigin, "max_attempts_per_origin must be 1 to 5")
-        try Self.check(1...8, maxTotalAttempts, "max_total_attempts must be 1 to 8")
+        try Self.check("max_attempts_per_origin", maxAttemptsPerOrigin, in: Range.attemptsPerOrigin)
+        try Self.check("max_total_attempts", maxTotalAttempts, in: Range.totalAttempts)
+        try Self.check("initial_backoff", initialBackoff, in: Self.seconds(Range.backoffMillis))
+        try Self.check("backoff_multiplier", backoffMultiplier, in: Range.multiplier)
+        try Self.check("max_backoff", maxBackoff, in: Self.seconds(Range.backoffMillis))
+        try Self.check("total_budget", totalBudget, in: Self.seconds(Range.budgetMillis))
         guard maxAttemptsPerOrigin <= maxTotalAttempts else {
-            throw Self.refused("max_attempts_per_origin is above max_total_attempts")
+            throw .configuration(
+                .invalidConfiguration, "retry policy: max_attempts_per_origin is above max_total_attempts")
         }
-        try Self.check(0.001...30, initialBackoff, "initial_backoff must be 1 ms to 30 s")
-        try Self.check(1...10, backoffMultiplier, "backoff_multiplier must be 1 to 10")
-        try Self.check(0.001...30, maxBackoff, "max_backoff must be 1 ms to 30 s")
-        try Self.check(0.001...60, totalBudget, "total_budget must be 1 ms to 60 s")
         self.init(
             perOrigin: maxAttemptsPerOrigin, total: maxTotalAttempts, initial: Self.millis(initialBackoff),
             multiplier: backoffMultiplier, longest: Self.millis(maxBackoff), budget: Self.millis(totalBudget))
@@ -68,14 +78,17 @@ public struct RetryPolicy: Equatable, Sendable {
 
     private static func millis(_ seconds: Double) -> Int64 { Int64((seconds * 1000).rounded()) }
 
-    private static func check<Number: Comparable>(
-        _ range: ClosedRange<Number>, _ value: Number, _ rule: String
-    ) throws(OAuthError) {
-        // NaN is in no range.
-        guard range.contains(value) else { throw refused(rule) }
+    private static func seconds(_ millis: ClosedRange<Int64>) -> ClosedRange<Double> {
+        Double(millis.lowerBound) / 1000...Double(millis.upperBound) / 1000
     }
 
-    private static func refused(_ why: String) -> OAuthError {
-        .configuration(.invalidConfiguration, "retry policy: \(why)")
+    /// Refuses what is outside, NaN included.
+    package static func check<Number: Comparable>(
+        _ name: String, _ value: Number, in range: ClosedRange<Number>
+    ) throws(OAuthError) {
+        guard range.contains(value) else {
+            throw .configuration(
+                .invalidConfiguration, "retry policy: \(name) must be \(range.lowerBound) to \(range.upperBound)")
+        }
     }
 }

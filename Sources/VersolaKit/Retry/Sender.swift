@@ -80,7 +80,9 @@ struct Sender: Sendable {
                 afterMillis: millis, Failure(count: failures, error: error(kind, outcome, failures, asked, budget)))
         case (.end(let pause), .answered(let response)):
             if let pause { pauses.lengthen(origin, until: time.boot + pause, status: response.status) }
-            return .end(error(kind, outcome, failures, asked, budget))
+            // Also told when somebody else's request started the pause, or a longer one.
+            let left = pauses.running(origin, now: time.boot).map { $0.until - time.boot }
+            return .end(error(kind, outcome, failures, left ?? asked, budget))
         case (.end, .failed), (.accept, .failed):
             return .end(error(kind, outcome, failures, nil, budget))
         }
@@ -97,9 +99,8 @@ struct Sender: Sendable {
             elapsedMillis: budget.elapsedMillis)
     }
 
-    /// False when the client was closed meanwhile.
-    func wait(_ millis: Int64) async -> Bool {
-        let woken = Outcome<Bool>()
+    /// False when the client was closed meanwhile, or whoever knows `woken` ended the wait with it.
+    func wait(_ millis: Int64, _ woken: Outcome<Bool> = Outcome()) async -> Bool {
         let timer = time.schedule(at: time.boot + millis) { woken.settle(.success(true)) }
         let closing = closing.onClose { woken.settle(.success(false)) }
         let result = (try? await woken.result.get()) ?? false

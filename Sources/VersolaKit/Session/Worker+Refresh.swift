@@ -39,38 +39,43 @@ extension Worker {
 
     /// The lock is released while backing off, and every sending has a note of its own.
     private func refreshWithRetries(_ budget: OperationBudget) async throws(OAuthError) -> AccessToken {
+        let known = session.contents.accessToken
         let endpoint = try await metadata.metadata(budget: budget).tokenEndpoint
         var last: Sender.Failure?
         while true {
             let lock = try await lockRefresh(budget)
-            let attempt = try await refreshUnderLock(endpoint, budget, after: last)
+            let attempt = try await refreshUnderLock(endpoint, budget, replacing: known, after: last)
             lock.release()
             switch attempt {
             case .token(let token): return token
             case .again(let millis, let failure):
-                guard await sender.wait(millis) else { throw failure.error }
+                guard await backOff(millis) else {
+                    throw runningLogout == nil ? failure.error : .sessionExpired
+                }
                 last = failure
             }
         }
     }
 
+    /// False when the client was closed meanwhile or a logout began.
+    private func backOff(_ millis: Int64) async -> Bool {
+        let wait = Outcome<Bool>()
+        refreshBackoff = wait
+        defer { refreshBackoff = nil }
+        return await sender.wait(millis, wait)
+    }
+
+    /// - Parameter known: the access token when the refresh began; any other is one that somebody was faster to get.
     private func refreshUnderLock(
-        _ endpoint: String, _ budget: OperationBudget, after last: Sender.Failure?
+        _ endpoint: String, _ budget: OperationBudget, replacing known: AccessToken?, after last: Sender.Failure?
     ) async throws(OAuthError) -> Attempt {
         try await saveUnsaved(budget)
         // Once more if another login replaced the grant while ours was on the wire: that is another token.
         var rejection: OAuthError?
-        let generation = session.contents.grant?.generation
         for _ in 0..<2 {
-            let known = session.contents.accessToken
             guard let grant = try adoptStoredGrant(), let refreshToken = grant.refreshToken else { break }
-            // A sibling was faster, and the sealed cache shares what it got.
-            if let token = grant.accessToken, token != known, token.satisfies(TokenOptions(), time) {
-                return .token(token)
-            }
-            if grant.generation != generation, let token = session.contents.accessToken,
-                token.satisfies(TokenOptions(), time)
-            {
+            // That of a login here, or of a sibling that shares what it got through the sealed cache.
+            if let token = session.contents.accessToken, token != known, token.satisfies(TokenOptions(), time) {
                 return .token(token)
             }
             do throws(OAuthError) {

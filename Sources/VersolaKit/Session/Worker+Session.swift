@@ -70,7 +70,9 @@ extension Worker {
     private func end(_ grant: Grant?, _ accessToken: AccessToken?) async -> LogoutResult {
         unsaved = nil
         expiry?.cancel()
-        // A refresh in flight stores nothing any more, and the token it brings is the one revoked (behaviour §10).
+        // A refresh in flight stores nothing any more, and the token it brings is the one revoked (behaviour §10). One that
+        // waits for its next try has nothing in flight.
+        refreshBackoff?.settle(.success(false))
         if let runningRefresh { _ = await runningRefresh.result }
         let grant = discarded ?? grant
         discarded = nil

@@ -27,6 +27,8 @@ actor Worker {
     var endSessionIsOff = false
     /// Any number of callers share one refresh.
     var runningRefresh: Outcome<AccessToken>?
+    /// Its wait between two sendings: nothing is on the wire, so a logout ends it.
+    var refreshBackoff: Outcome<Bool>?
     /// What a refresh brought and the store could not take: written before anything else is sent.
     var unsaved: Grant?
     /// What a refresh brought while a logout ran: for that to revoke.

@@ -33,7 +33,7 @@ final class Harness: Sendable {
     ) throws {
         self.time = time
         provider = TestProvider(time, issuer: issuer)
-        transport = ScriptedTransport(journal)
+        transport = ScriptedTransport(journal, time)
         transport.script { [provider] in provider.answer($0) }
         configuration = try OAuthConfiguration(
             issuer: endpoints == nil ? issuer : nil, clientId: "client", redirectUri: redirectURI, scopes: scopes,
@@ -125,12 +125,23 @@ final class Harness: Sendable {
     }
 
     /// A client whose person is signed in, with nothing noted yet.
-    static func signedIn(_ place: StoreFixture? = nil, _ time: VirtualTime = VirtualTime()) async throws -> Harness {
-        let harness = try Harness(place: place, time: time)
+    static func signedIn(
+        _ place: StoreFixture? = nil, _ time: VirtualTime = VirtualTime(), retryPolicy: RetryPolicy? = nil,
+        pauses: Pauses = Pauses()
+    ) async throws -> Harness {
+        let harness = try Harness(place: place, time: time, retryPolicy: retryPolicy, pauses: pauses)
         try await harness.signIn()
         harness.journal.clear()
         harness.states.clear()
         return harness
+    }
+
+    /// Lets time pass until the call has ended: from timer to timer, so that nothing happens late.
+    func passTime<Value>(until call: Call<Value>) async {
+        while !call.isEnded {
+            await rest()
+            if !call.isEnded, let due = time.nextDue { time.advance(due - time.boot) }
+        }
     }
 
     func storedRefreshToken() throws -> String? { try store.store.grant()?.refreshToken }

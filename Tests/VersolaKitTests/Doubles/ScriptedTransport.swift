@@ -9,6 +9,7 @@ final class ScriptedTransport: HTTPTransport {
     struct Sent: Sendable {
         var kind: RequestKind
         var request: HTTPRequest
+        var at: BootMillis
         var form: [FormField] { FormEncoding.parse(String(decoding: request.body, as: UTF8.self)) }
 
         subscript(_ name: String) -> String? { form.first { $0.name == name }?.value }
@@ -45,9 +46,11 @@ final class ScriptedTransport: HTTPTransport {
 
     private let state = Lock(State())
     private let journal: Journal
+    private let time: VirtualTime
 
-    init(_ journal: Journal) {
+    init(_ journal: Journal, _ time: VirtualTime) {
         self.journal = journal
+        self.time = time
     }
 
     var sent: [Sent] { state.withLock { $0.sent } }
@@ -71,7 +74,7 @@ final class ScriptedTransport: HTTPTransport {
     }
 
     func send(_ request: HTTPRequest) async -> Answer {
-        let sent = Sent(kind: Self.kind(of: request), request: request)
+        let sent = Sent(kind: Self.kind(of: request), request: request, at: time.boot)
         journal.note(.sent(sent.kind))
         let (step, script) = state.withLock { state in
             state.sent.append(sent)
@@ -92,6 +95,7 @@ final class ScriptedTransport: HTTPTransport {
         if request.url.hasSuffix("/.well-known/openid-configuration") { return .discovery }
         if request.url.hasSuffix("/jwks") { return .keySet }
         if request.url.hasSuffix("/revoke") { return .revocation }
+        if request.url.hasSuffix("/userinfo") { return .userInfo }
         let body = String(decoding: request.body, as: UTF8.self)
         return body.contains("grant_type=refresh_token") ? .refresh : .codeExchange
     }
@@ -113,6 +117,11 @@ extension Result<HTTPResponse, TransportFailure> {
     }
 
     static func status(_ status: Int) -> Self { json(status, "") }
+
+    /// Whoever answers so wants to be left alone.
+    static func retryAfter(_ value: String, _ status: Int = 429) -> Self {
+        json(status, "slow down", [HTTPField(name: "Retry-After", value: value)])
+    }
 
     static func oauthError(_ code: String, _ status: Int = 400) -> Self { json(status, "{\"error\":\"\(code)\"}") }
 }

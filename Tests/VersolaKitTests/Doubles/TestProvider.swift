@@ -34,6 +34,7 @@ final class TestProvider: Sendable {
                 "issuer": "\"\(issuer)\"", "authorization_endpoint": "\"https://op.example/authorize\"",
                 "token_endpoint": "\"https://op.example/token\"", "jwks_uri": "\"https://op.example/jwks\"",
                 "revocation_endpoint": "\"https://op.example/revoke\"",
+                "userinfo_endpoint": "\"https://op.example/userinfo\"",
             ]))
     }
 
@@ -48,6 +49,7 @@ final class TestProvider: Sendable {
         case .keySet: return .json(200, "{\"keys\":[\(key.jwk(["kid": "k"]))]}")
         case .codeExchange: return .json(200, exchange(sent, answers))
         case .refresh: return .json(200, refresh(answers))
+        case .userInfo: return .json(200, "{\"sub\":\"alice\"}")
         default: return .status(200)
         }
     }

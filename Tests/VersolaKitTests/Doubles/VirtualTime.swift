@@ -23,6 +23,8 @@ final class VirtualTime: TimeSource {
     var boot: BootMillis { state.withLock { $0.boot } }
     var wall: WallMillis { state.withLock { $0.wall } }
     var bootID: String { state.withLock { $0.bootID } }
+    /// When the first timer falls due.
+    var nextDue: BootMillis? { state.withLock { $0.timers.map(\.due).min() } }
     /// How many timers run.
     var timers: Int { state.withLock { $0.timers.count } }
 

@@ -36,6 +36,7 @@ ENUMS: Dict[str, List[Type[enum.Enum]]] = {
     "network_reason": [versola.NetworkReason],
     "access_token_cache": [_native.AccessTokenCache],
     "browser": [_native.Browser],
+    "retry_preset": [_native.RetryPreset],
     "log_level": [_native.LogLevel],
     "state": [versola.SessionState],
     "event_kind": [_native.EventKind],
@@ -45,7 +46,13 @@ ENUMS: Dict[str, List[Type[enum.Enum]]] = {
     "feature": [_native.Feature],
 }
 # The enumerators' prefix where it is not VERSOLA_<NAME OF THE ENUM>_.
-PREFIXES = {"network_reason": "NETWORK", "log_level": "LOG", "event_kind": "EVENT", "open_url_answer": "OPEN_URL"}
+PREFIXES = {
+    "network_reason": "NETWORK",
+    "log_level": "LOG",
+    "event_kind": "EVENT",
+    "open_url_answer": "OPEN_URL",
+    "retry_preset": "RETRY",
+}
 
 
 def code_of(header: str) -> str:
@@ -55,6 +62,8 @@ def code_of(header: str) -> str:
 def ctype_of(declaration: str, *, parameter: bool) -> Any:
     """The ctypes type of a C type, with or without the name of a parameter behind it."""
     words = re.sub(r"\b(const|VERSOLA_NULLABLE)\b", " ", declaration)
+    if "(" in words or words.split()[0] == "versola_callback":
+        return ctypes.c_void_p  # functions are passed as addresses
     stars = words.count("*")
     base = words.replace("*", " ").split()[0]
     if stars == 0:
@@ -69,7 +78,7 @@ def ctype_of(declaration: str, *, parameter: bool) -> Any:
 
 
 def functions_of(header: str) -> Dict[str, Tuple[Any, Tuple[Any, ...]]]:
-    pattern = r"VERSOLA_API\s+(?:VERSOLA_CHECK\s+)?([\w\s*]+?)(versola_\w+)\s*\(([^)]*)\)\s*;"
+    pattern = r"VERSOLA_API\s+(?:VERSOLA_CHECK\s+)?([\w\s*]+?)(versola_\w+)\s*\(((?:[^()]|\([^()]*\))*)\)\s*;"
     functions = {}
     for result, name, parameters in re.findall(pattern, code_of(header)):
         arguments = [] if parameters.strip() == "void" else parameters.split(",")

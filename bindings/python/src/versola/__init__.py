@@ -25,6 +25,7 @@ from ._errors import (
     StepUpError,
     VersolaError,
 )
+from ._retry_policy import RetryPolicy
 from ._values import Identity, LogoutResult, SessionState, SessionStateChange, Token
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __all__ = [
     "ReauthenticateError",
     "RecoverableCause",
     "RecoverableError",
+    "RetryPolicy",
     "SessionState",
     "SessionStateChange",
     "StepUpCause",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Literal, Unpack
 
     from ._configuration import KeyFile, LoginOptions, ProviderEndpoints
+    from ._retry_policy import RetryPolicy
 
 _log = logging.getLogger("versola")
 
@@ -67,6 +68,7 @@ class OAuthClient:
         proxy: Optional[str] = ...,
         request_timeout: Optional[float] = ...,
         clock_skew: Optional[float] = ...,
+        retry_policy: RetryPolicy = ...,
         browser: Union[Literal["system"], None, Callable[[str], object]] = ...,
     ) -> None: ...
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Mappi
 from ._errors import invalid
 from ._library import Handle, encoded, scaled
 from ._native import AccessTokenCache, Browser, LogLevel
+from ._retry_policy import RetryPolicy, set_retry_policy
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, TypedDict
@@ -93,6 +94,7 @@ class OAuthConfiguration:
     """Seconds that one request to the provider may take, at most 300; ``None`` = 15."""
     clock_skew: Optional[float] = None
     """Whole seconds of tolerance when the provider's times are judged, at most 300; ``None`` = 60."""
+    retry_policy: RetryPolicy = RetryPolicy()
     browser: "Union[Literal['system'], None, Callable[[str], object]]" = "system"
     """``"system"``: ``$BROWSER`` or ``xdg-open``; ``None``: the URL is in ``authorization_url`` only; or a function
     that shows the URL to the person, for instance ``print``. It is called in a thread of its own; when it returns
@@ -133,6 +135,9 @@ def native_config(
             library.versola_config_set_request_timeout_ms(config, timeout_ms)
         if settings.clock_skew is not None:
             library.versola_config_set_clock_skew_s(config, scaled("clock_skew", settings.clock_skew, 1))
+        if not isinstance(settings.retry_policy, RetryPolicy):
+            raise invalid("retry_policy must be a RetryPolicy")
+        set_retry_policy(library, config, settings.retry_policy)
         library.versola_config_set_browser(config, _browser(settings.browser))
         library.versola_config_set_log_level(config, _log_level(log))
         library.versola_config_set_queue(config, queue)

@@ -59,6 +59,12 @@ class Browser(enum.IntEnum):
     NONE = 3
 
 
+class RetryPreset(enum.IntEnum):
+    DEFAULT = 1
+    CONSERVATIVE = 2
+    PATIENT = 3
+
+
 class LogLevel(enum.IntEnum):
     OFF = 0
     ERROR = 1
@@ -135,7 +141,6 @@ FUNCTIONS: Dict[str, Signature] = {
     "versola_config_set_proxy": (_status, (_handle, _text)),
     "versola_config_set_request_timeout_ms": (_status, (_handle, c_int64)),
     "versola_config_set_clock_skew_s": (_status, (_handle, c_int64)),
-    "versola_config_set_log_level": (_status, (_handle, c_int32)),
     "versola_config_set_retry_preset": (_status, (_handle, c_int32)),
     "versola_config_set_max_attempts_per_origin": (_status, (_handle, c_int32)),
     "versola_config_set_max_total_attempts": (_status, (_handle, c_int32)),
@@ -143,6 +148,7 @@ FUNCTIONS: Dict[str, Signature] = {
     "versola_config_set_backoff_multiplier_permille": (_status, (_handle, c_int32)),
     "versola_config_set_max_backoff_ms": (_status, (_handle, c_int64)),
     "versola_config_set_total_budget_ms": (_status, (_handle, c_int64)),
+    "versola_config_set_log_level": (_status, (_handle, c_int32)),
     "versola_config_set_queue": (_status, (_handle, _handle)),
     "versola_config_set_callback": (_status, (_handle, c_void_p, c_void_p, c_void_p)),
     "versola_config_set_dart_port": (_status, (_handle, c_int64, c_void_p)),
