@@ -49,7 +49,7 @@ LINK_FLAGS := -Xswiftc -static-stdlib -Xswiftc -use-ld=lld \
 	-Xlinker -z -Xlinker nodelete $(VARIANT_FLAGS) \
 	-Xlinker -lswiftSynchronization -Xlinker -l_FoundationCollections -Xlinker -l_FoundationCShims
 
-.PHONY: help library test endurance lint format install fuzz tsan demo wheel clean
+.PHONY: help library test endurance lint format install fuzz tsan fleet demo wheel clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -85,7 +85,7 @@ lint: ## style, licence headers, shell and Python checks
 	@scripts/lint
 
 format: ## rewrites Swift and Python sources in the house style
-	@swift format --in-place --recursive Package.swift Sources Tests
+	@swift format --in-place --recursive Package.swift Sources Tests Benchmarks
 	@.venv/bin/ruff check --quiet --select I --fix .
 	@.venv/bin/ruff format --quiet .
 
@@ -117,6 +117,11 @@ demo: ## signs in on a real provider with examples/python/signin.py
 	@scripts/setup
 	@$(MAKE) --no-print-directory library
 	@.venv/bin/python scripts/demo.py
+
+fleet: ## docs/fleet.*: 100,000 clients on virtual time through outages and rate limits
+	@swift build -c release --product fleet --scratch-path .build/fleet -Xswiftc -enable-testing
+	@figures=$$(mktemp); trap 'rm -f "$$figures"' EXIT; \
+	.build/fleet/release/fleet > "$$figures"; .venv/bin/python scripts/fleet-report < "$$figures"
 
 wheel: library ## the Python package with the library inside, in dist/
 	@.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist bindings/python

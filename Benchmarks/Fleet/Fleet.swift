@@ -34,10 +34,10 @@ struct FleetResult: Sendable, Equatable {
     var mostRequestsOfACall = 0
 }
 
-/// Many apps, each with one session and a process of its own, asking for an access token every half a minute, whatever the
-/// answer was. Pauses, budgets, verdicts and the reading of headers are the library's; the simulation only says when.
+/// Many apps, each with one session and a process of its own, asking for an access token every half a minute or so,
+/// whatever the answer was. Pauses, budgets, verdicts and the reading of headers are the library's; the simulation only says when.
 struct Fleet: Sendable {
-    /// Pause between the end of an app's call and its next one.
+    /// From the end of an app's call to its next one, give or take a tenth: no app is a metronome.
     static let rhythm: Int64 = 30_000
     static let tokenLife: Int64 = 300_000
     /// A token with less left is refreshed first (behaviour of `access_token()`).
@@ -65,6 +65,7 @@ struct Fleet: Sendable {
     }
 
     private struct Run {
+        var generator: SplitMix
         var clients: [Client] = []
         var agenda: Agenda
         var failedCalls = 0
@@ -77,11 +78,10 @@ struct Fleet: Sendable {
         let random = FleetRandom(seed ^ 1)
         let provider = FleetProvider(
             story, clients: clients, capacity: capacity, seconds: Int(Self.duration / 1000), seed: seed ^ 2)
-        var generator = SplitMix(seed)
-        var run = Run(agenda: Agenda(clients: clients, duration: Self.duration))
+        var run = Run(generator: SplitMix(seed), agenda: Agenda(clients: clients, duration: Self.duration))
         for index in 0..<clients {
-            run.clients.append(Client(issuedAt: -generator.below(Self.tokenLife - Self.minValid)))
-            run.agenda.put(index, at: generator.below(Self.rhythm))
+            run.clients.append(Client(issuedAt: -run.generator.below(Self.tokenLife - Self.minValid)))
+            run.agenda.put(index, at: run.generator.below(Self.rhythm))
         }
         for now in 0..<Self.duration {
             time.set(now)
@@ -97,9 +97,9 @@ struct Fleet: Sendable {
             mostRequestsOfACall: run.mostRequestsOfACall)
     }
 
-    private func tokenLeft(_ client: Client, _ now: Int64) -> Int64 {
-        if story.isRateLimit, now >= Story.troubleFrom, client.issuedAt < Story.troubleFrom { return 0 }
-        return client.issuedAt + Self.tokenLife - now
+    private func tokenLeft(_ issuedAt: Int64, _ now: Int64) -> Int64 {
+        if story.isRateLimit, now >= Story.troubleFrom, issuedAt < Story.troubleFrom { return 0 }
+        return issuedAt + Self.tokenLife - now
     }
 
     /// The app asks, or a repeat is due.
@@ -107,8 +107,8 @@ struct Fleet: Sendable {
         _ index: Int, _ now: Int64, _ time: FleetTime, _ random: FleetRandom, _ provider: FleetProvider,
         _ run: inout Run
     ) async {
-        if run.clients[index].call == nil, tokenLeft(run.clients[index], now) >= Self.minValid {
-            run.agenda.put(index, at: now + Self.rhythm)
+        if run.clients[index].call == nil, tokenLeft(run.clients[index].issuedAt, now) >= Self.minValid {
+            askLater(index, now, &run)
             return
         }
         let isWaiting = now >= Story.troubleFrom && run.clients[index].servedAt == nil
@@ -164,10 +164,15 @@ struct Fleet: Sendable {
         if hasToken {
             run.clients[index].issuedAt = now
             if now >= story.recovery, run.clients[index].servedAt == nil { run.clients[index].servedAt = now }
-        } else if tokenLeft(run.clients[index], now) <= 0 {
+        } else if tokenLeft(run.clients[index].issuedAt, now) <= 0 {
             run.failedCalls += 1
         }
-        run.agenda.put(index, at: now + Self.rhythm)
+        askLater(index, now, &run)
+    }
+
+    private func askLater(_ index: Int, _ now: Int64, _ run: inout Run) {
+        let tenth = Self.rhythm / 10
+        run.agenda.put(index, at: now + Self.rhythm - tenth + run.generator.below(2 * tenth + 1))
     }
 
     private static let open = Closing()

@@ -22,6 +22,8 @@ enum FleetCommand {
         /// Of one client: calls of its app without a token, and those of them for which nothing was sent.
         var failedCalls: Double
         var refusedByPause: Double
+        /// Of one client: requests before the time that it had been told.
+        var tooEarly: Double
         /// The highest number of requests in a second, for each five seconds.
         var load: [Int]
     }
@@ -73,6 +75,7 @@ enum FleetCommand {
             allServed: isComplete ? rounded(Double(served.last ?? 0) / 1000) : nil,
             failedCalls: rounded(Double(result.failedCalls) / clients),
             refusedByPause: rounded(Double(result.refusedByPause) / clients),
+            tooEarly: rounded(Double(result.tooEarly) / clients),
             load: stride(from: 0, to: result.load.count, by: 5).map { result.load[$0..<($0 + 5)].max() ?? 0 })
     }
 

@@ -8,7 +8,9 @@ Every fenced block in C or Python has to compile. Comments right before it, whic
 
 Several comments are several runs. What follows `run`, separated by `;`:
 
-    ENDPOINT STATUS            the next answer of this endpoint of the scripted provider
+    ENDPOINT STATUS            the next answer of this endpoint of the scripted provider; `retry-after SECONDS` and
+                               `N times` may follow
+    again                      the function is called a second time
     step-up                    the next answer of UserInfo: a demand for a stronger sign-in
     pastes                     a person copies the redirect of the URL that is shown back into the program
     twice                      the program is run again, on the same store
@@ -53,7 +55,8 @@ APP += ["show_retry_button", "show_offline", "show_fault"]
 APP_IN_C = "#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n#include <versola.h>\n" + "".join(
     [f'void {name}(void) {{ puts("{name}"); }}\n' for name in APP]
     + ['void use_token(const char *value) { puts(value != NULL ? "use_token" : "no token"); }\n']
-    + ['void schedule_retry(int64_t after_ms) { printf("schedule_retry %d\\n", (int)(after_ms / 1000)); }\n']
+    + ['void schedule_retry(int64_t after_ms) { printf("schedule_retry %d\\n", (int)((after_ms + 999) / 1000)); }\n']
+    + ['void show_countdown(int64_t seconds) { puts(seconds > 0 ? "show_countdown" : "no time left"); }\n']
 )
 MAIN_IN_C = """
 int main(void) {
@@ -68,10 +71,11 @@ int main(void) {
     return status;
 }
 """
-APP_IN_PYTHON = "import versola\n" + "".join(
+APP_IN_PYTHON = "import math, versola\n" + "".join(
     [f'def {name}(): print("{name}")\n' for name in APP]
     + ['def use_token(value): print("use_token" if value else "no token")\n']
-    + ['def schedule_retry(after): print("schedule_retry", int(after.total_seconds()))\n']
+    + ['def schedule_retry(after): print("schedule_retry", math.ceil(after.total_seconds()))\n']
+    + ['def show_countdown(seconds): print("show_countdown" if seconds > 0 else "no time left")\n']
 )
 MAIN_IN_PYTHON = """
 with versola.OAuthClient(
@@ -125,6 +129,8 @@ class Run:
         app, main = {"c": (APP_IN_C, MAIN_IN_C), "python": (APP_IN_PYTHON, MAIN_IN_PYTHON)}[self.block.language]
         code = self.block.code
         if self.function is not None:
+            if "again" in self.steps:
+                main = main.replace("NAME(client)", "NAME(client); NAME(client)")
             code = app + code + main.replace("NAME", self.function)
         for example, real in {
             "https://id.example.com": issuer,
@@ -201,13 +207,15 @@ def test_it_runs(
         ) as client:
             client.login()
     for step in run.steps:
-        scripted = re.fullmatch(r"(token|userinfo|revocation|discovery) (\d{3})", step)
+        scripted = re.fullmatch(r"(\w+) (\d{3})(?: retry-after (\d+))?(?: (\d+) times)?", step)
         if scripted is not None:
-            provider.script(scripted[1], Answer(status=int(scripted[2])))
+            headers = {"Retry-After": scripted[3]} if scripted[3] else {}
+            for _ in range(int(scripted[4] or 1)):
+                provider.script(scripted[1], Answer(status=int(scripted[2]), headers=headers))
         elif step == "step-up":
             provider.script("userinfo", STEP_UP)
         else:
-            known = step in ("pastes", "twice") or step.startswith("says ") or " is asked " in step
+            known = step in ("pastes", "twice", "again") or step.startswith("says ") or " is asked " in step
             assert known, f"no such step: {step}"
     source = run.source(provider.issuer)
     if run.block.language == "c":

@@ -9,7 +9,7 @@ struct FleetTests {
     private static let retryAfterStories = Story.allCases.filter { $0 != .outage }
 
     private func run(_ story: Story, _ kind: ClientKind, seed: UInt64 = 7) async -> FleetResult {
-        await Fleet(story: story, kind: kind, clients: 300, capacity: 3, seed: seed).run()
+        await Fleet(story: story, kind: kind, clients: 200, capacity: 2, seed: seed).run()
     }
 
     @Test("no client sends before the time that the provider named", arguments: retryAfterStories)
