@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store as an app meets it: unusable, locked by others, full of what others left (behaviour §2, §5, §9, §12)."""
+"""The store as an app meets it: unusable, locked by others, full of leftovers (behaviour §2, §5, §9, §12)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: Apache-2.0
  *
- * B62: a host that exports functions of its own under names of OpenSSL, as one with another OpenSSL linked in does. Loaded
- * with RTLD_DEEPBIND the library finds its own all the same; a whole login over TLS shows it.
+ * B62: a host that exports functions of its own under names of OpenSSL, as one with another OpenSSL linked in does.
+ * Loaded with RTLD_DEEPBIND the library finds its own all the same; a whole login over TLS shows it.
  */
 #include "tap.h"
 

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: Apache-2.0
  *
- * A program that is called back: it signs in, fetches an access token and signs out. Events come on a serial queue of the
- * client's own, one at a time, so `struct program` needs no lock as long as only the callback touches it.
+ * A program that is called back: it signs in, fetches an access token and signs out. Events come on a serial queue of
+ * the client's own, one at a time, so `struct program` needs no lock as long as only the callback touches it.
  *
  *     cc -o callback callback.c $(pkg-config --cflags --libs versola)
  *     ./callback https://id.example.com my-app

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: Apache-2.0
  *
- * A GLib program, as one with a window would be: the main loop watches the queue's descriptor, so that every event arrives
- * in the main thread and nothing has to be carried over from another. Ctrl-C cancels the login.
+ * A GLib program, as one with a window would be: the main loop watches the queue's descriptor, so that every event
+ * arrives in the main thread and nothing has to be carried over from another. Ctrl-C cancels the login.
  *
  *     cc -o glib glib.c $(pkg-config --cflags --libs versola glib-2.0)
  *     ./glib https://id.example.com my-app

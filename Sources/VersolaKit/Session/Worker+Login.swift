@@ -115,7 +115,8 @@ extension Worker {
         dependencies.browser?.open(request.authorizationURL) { [weak self] report in
             switch report {
             case .opened: break
-            case .failed: self?.log(appOpens ? .warning : .info, "browser: none was opened; the login waits for its redirect")
+            case .failed:
+                self?.log(appOpens ? .warning : .info, "browser: none was opened; the login waits for its redirect")
             case .userClosed: self?.start { $0.browserClosed(id, .user) }
             case .systemClosed: self?.start { $0.browserClosed(id, .system) }
             }
