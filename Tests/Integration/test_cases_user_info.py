@@ -102,7 +102,7 @@ def test_a_body_that_another_parser_would_refuse_is_not_handed_out(bench: Bench,
                 client.user_info()
 
 
-@pytest.mark.parametrize("value", ["0", "-0", "-1.5e-3", "1E+9", "10", "1" * 400, r'"\ud800\"\/"', '"й😀"', "[]", "{}"])
+@pytest.mark.parametrize("value", ["0", "-0", "-1.5e-3", "1E+9", "1" * 400, r'"\ud800\"\/"', '"й😀"', "[]", "{}"])
 def test_every_well_formed_value_is_handed_out_as_it_came(bench: Bench, value: str) -> None:
     with bench.signed_in() as client:
         body = f'{{"sub": "{bench.provider.subject}", "x": {value}}}'

@@ -93,7 +93,7 @@ def test_a_refresh_token_comes_twice_only_from_a_process_killed_while_it_refresh
 
 
 def is_allowed(before: Sending, after: Sending, killed: set[str], *, grant_is_kept: bool) -> bool:
-    """Behaviour §5: the retry under a note of its own. What was refused, and is kept, was not spent by that sending."""
+    """Behaviour §5: the retry under a note of its own. What was refused and kept was not spent by that."""
     if before.status == 400 and grant_is_kept:
         return True
     # Behaviour §3: after a 500 the next call sends the stored token.

@@ -174,7 +174,7 @@ def test_process_manners(folder):
             VERSOLA_TEST_SWIFT=target["paths"]["runtimeLibraryPaths"][0],
             VERSOLA_TEST_TLS_ISSUER=provider.issuer,
             VERSOLA_TEST_CA=str(authority.ca_file),
-            VERSOLA_TEST_CLIENTS="10000" if os.environ.get("VERSOLA_TEST_LONG") == "1" else "2000",
+            VERSOLA_TEST_CLIENTS="10000" if os.environ.get("VERSOLA_TEST_LONG") == "1" else "500",
         )
         for label, each in (("process", program), ("host_symbols", host)):
             result = run([each], environment)
