@@ -15,7 +15,7 @@ Several comments are several runs. What follows `run`, separated by `;`:
     pastes                     a person copies the redirect of the URL that is shown back into the program
     twice                      the program is run again, on the same store
     says TEXT                  a line of the output; several are found in this order
-    ENDPOINT is asked N times  by all runs together
+    ENDPOINT is asked N times  by all runs together, the login that stored the session of a function included
 
 Issuer, client id and API of the examples stand for those of the scripted provider, and the functions below for those
 that an app would have.
@@ -130,7 +130,7 @@ class Run:
         code = self.block.code
         if self.function is not None:
             if "again" in self.steps:
-                main = main.replace("NAME(client)", "NAME(client); NAME(client)")
+                main = main.replace("NAME(client)", "NAME(client), NAME(client)")
             code = app + code + main.replace("NAME", self.function)
         for example, real in {
             "https://id.example.com": issuer,
