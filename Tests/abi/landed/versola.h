@@ -24,7 +24,8 @@
  * at the next start. Build with `cc hello.c $(pkg-config --cflags --libs versola)`.
  *
  * This header is the contract. It reads in this order: conventions, errors, configuration, results, client with its
- * blocking forms, queue and asynchronous forms, versions.
+ * blocking forms, events with the queue and the asynchronous forms, versions. The three sinks (queue, callback, Dart port)
+ * are among the settings.
  *
  *
  * CONVENTIONS
@@ -48,9 +49,15 @@
  * immutable. config, endpoints, login_options and token_options are builders for one thread at a time; what takes a builder
  * copies it.
  *
+ * Events. What a client has to tell by itself - completions, session states, questions, logs - goes to its sink, chosen
+ * before it is made: a queue with a descriptor for event loops (plain C, Python), a callback on a serial queue of the
+ * client's own, or a Dart port. Whatever the sink, an event is owned by whoever receives it, every operation that was
+ * started completes exactly once, and CLOSED comes last. Without a sink there are the blocking forms.
+ *
  * Processes. The library installs no signal handler, writes nothing to stdout or stderr, changes no environment, locale,
  * umask or working directory. After fork() the child gets an error from every call and releases do nothing; the parent goes
- * on. exec() is fine. Unloading with dlclose() is not supported: the library stays mapped.
+ * on. exec() is fine. Unloading with dlclose() is not supported: the library stays mapped. It uses the system's libcurl and
+ * OpenSSL 3: a host that exports functions of the same names itself has to load it with dlopen() and RTLD_DEEPBIND.
  *
  * Times are int64_t with the unit in the name. A timeout_ms of -1 waits without limit.
  */
@@ -234,7 +241,7 @@ VERSOLA_API int32_t versola_config_set_endpoints(
 VERSOLA_API int32_t versola_config_set_store_auto(versola_config *VERSOLA_NULLABLE config);
 /* Nothing is written; the session ends with the client. */
 VERSOLA_API int32_t versola_config_set_store_memory(versola_config *VERSOLA_NULLABLE config);
-/* The store's key lives in this file (mode 0600; made when missing). */
+/* The store's key lives in this file, made while nothing is stored yet (mode 0600). The path is absolute, its directory exists. */
 VERSOLA_API int32_t
 versola_config_set_store_key_file(versola_config *VERSOLA_NULLABLE config, const char *VERSOLA_NULLABLE path);
 
@@ -245,7 +252,7 @@ enum versola_access_token_cache {
 VERSOLA_API int32_t versola_config_set_access_token_cache(versola_config *VERSOLA_NULLABLE config, int32_t cache);
 
 enum versola_browser {
-    VERSOLA_BROWSER_SYSTEM = 1, /* default: $BROWSER, xdg-open; none without a display */
+    VERSOLA_BROWSER_SYSTEM = 1, /* default: $BROWSER; else xdg-open (WSL: wslview), but none over SSH or without display */
     VERSOLA_BROWSER_APP = 2,    /* the URL arrives as an event VERSOLA_EVENT_OPEN_URL; needs a sink */
     VERSOLA_BROWSER_NONE = 3    /* the URL is in versola_client_authorization_url only */
 };
@@ -262,6 +269,32 @@ versola_config_set_request_timeout_ms(versola_config *VERSOLA_NULLABLE config, i
 /* Tolerance when the provider's times are judged, 0 to 300. Default: 60. */
 VERSOLA_API int32_t versola_config_set_clock_skew_s(versola_config *VERSOLA_NULLABLE config, int64_t skew_s);
 
+/*
+ * How long one operation keeps repeating failed requests. A number outside its range is refused here; more attempts per
+ * origin than in all are refused by versola_client_create. Jitter is always on. A preset sets all six.
+ */
+enum versola_retry_preset {
+    VERSOLA_RETRY_DEFAULT = 1,      /* 3 attempts per origin, 4 in all; 500 ms doubling up to 8 s; 20 s in all */
+    VERSOLA_RETRY_CONSERVATIVE = 2, /* 2 attempts; 250 ms doubling up to 2 s; 5 s in all */
+    VERSOLA_RETRY_PATIENT = 3       /* 5 attempts per origin, 8 in all; 500 ms doubling up to 30 s; 60 s in all */
+};
+VERSOLA_API int32_t versola_config_set_retry_preset(versola_config *VERSOLA_NULLABLE config, int32_t preset);
+/* Failed requests to one origin, 1 to 5. */
+VERSOLA_API int32_t
+versola_config_set_max_attempts_per_origin(versola_config *VERSOLA_NULLABLE config, int32_t attempts);
+/* Failed requests to all origins, 1 to 8. */
+VERSOLA_API int32_t versola_config_set_max_total_attempts(versola_config *VERSOLA_NULLABLE config, int32_t attempts);
+/* 1 to 30,000. */
+VERSOLA_API int32_t
+versola_config_set_initial_backoff_ms(versola_config *VERSOLA_NULLABLE config, int64_t backoff_ms);
+/* In thousandths, 1,000 to 10,000: 2,000 doubles the backoff after each failure. */
+VERSOLA_API int32_t
+versola_config_set_backoff_multiplier_permille(versola_config *VERSOLA_NULLABLE config, int32_t multiplier);
+/* 1 to 30,000. A Retry-After is not limited by it. */
+VERSOLA_API int32_t versola_config_set_max_backoff_ms(versola_config *VERSOLA_NULLABLE config, int64_t backoff_ms);
+/* Of one operation, without the time spent in the browser, 1 to 60,000. */
+VERSOLA_API int32_t versola_config_set_total_budget_ms(versola_config *VERSOLA_NULLABLE config, int64_t budget_ms);
+
 enum versola_log_level {
     VERSOLA_LOG_OFF = 0, /* default */
     VERSOLA_LOG_ERROR = 1,
@@ -271,10 +304,32 @@ enum versola_log_level {
 };
 /* The most talkative level that is delivered (VERSOLA_EVENT_LOG). Logs never hold a secret. */
 VERSOLA_API int32_t versola_config_set_log_level(versola_config *VERSOLA_NULLABLE config, int32_t level);
-/* The sink: completions, session states, questions and logs of the client go to this queue. Without one, states and logs
- * are dropped and only the blocking forms can be used. The client keeps its own reference. */
+/*
+ * The sink: where completions, session states, questions and logs of the client go. One of three kinds (a queue, a
+ * callback, a Dart port; see below), the one set last. Without a sink, states and logs are dropped and only the blocking
+ * forms can be used.
+ */
+/* The client keeps its own reference. */
 VERSOLA_API int32_t
 versola_config_set_queue(versola_config *VERSOLA_NULLABLE config, versola_queue *VERSOLA_NULLABLE queue);
+/* Called with `context` and an event that the callee owns (versola_event_release). */
+typedef void (*versola_callback)(void *VERSOLA_NULLABLE context, versola_event *VERSOLA_NULLABLE event);
+/*
+ * Events are handed to `callback` on a serial queue of the client's own, one at a time, in order, never on the caller's
+ * stack and no lock held; the first may come before versola_client_create has returned. Every function may be called
+ * inside except the blocking ones (`_wait`), which fail at once there. `context_free` (may be NULL) runs once with
+ * `context`, on the same queue, after the event CLOSED; not at all when no client is made. One client is made of a
+ * configuration with a callback: another one needs a context of its own, set anew.
+ */
+VERSOLA_API int32_t versola_config_set_callback(
+    versola_config *VERSOLA_NULLABLE config, versola_callback VERSOLA_NULLABLE callback, void *VERSOLA_NULLABLE context,
+    void (*VERSOLA_NULLABLE context_free)(void *VERSOLA_NULLABLE context));
+/*
+ * For Dart. `post_c_object` is NativeApi.postCObject, `port` a SendPort's nativePort: the address of each event arrives
+ * there as an int, and the receiver owns the event. A post that answers false (the isolate is gone) releases it.
+ */
+VERSOLA_API int32_t versola_config_set_dart_port(
+    versola_config *VERSOLA_NULLABLE config, int64_t port, const void *VERSOLA_NULLABLE post_c_object);
 
 /* Gives. `issuer` is the expected `iss` of ID tokens and redirects, byte for byte. All four are required. */
 VERSOLA_API versola_endpoints *VERSOLA_NULLABLE versola_endpoints_new(
@@ -389,8 +444,9 @@ VERSOLA_API void versola_client_release(versola_client *VERSOLA_NULLABLE client)
 /* Ends every waiting call and login with SYSTEM_CANCELLED and stops listening. The session stays in the store; a token
  * request already on the wire is finished and its answer stored. Further calls fail. Never blocks. */
 VERSOLA_API void versola_client_close(versola_client *VERSOLA_NULLABLE client);
-/* Closes, and returns when nothing of the client is running any more and every event of it has been handed to the sink.
- * SYSTEM_CANCELLED when that took longer than timeout_ms. */
+/* Closes, and returns when nothing of the client is running any more and every event of it has been delivered: it lies in
+ * the queue, was posted, or its callback has returned, and `context_free` with it. SYSTEM_CANCELLED when that took longer
+ * than timeout_ms. */
 VERSOLA_API int32_t versola_client_close_wait(
     versola_client *VERSOLA_NULLABLE client, int64_t timeout_ms, versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
 
@@ -398,7 +454,7 @@ VERSOLA_API int32_t versola_client_close_wait(
 VERSOLA_API int32_t versola_client_state(
     versola_client *VERSOLA_NULLABLE client, int32_t *VERSOLA_NULLABLE state,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
-/* At once, offline too. Gives. SESSION_EXPIRED when nobody is signed in. */
+/* At once, offline too. Gives. SESSION_EXPIRED when nobody is signed in, UNLOCK_REQUIRED when the state is LOCKED. */
 VERSOLA_API int32_t versola_client_identity(
     versola_client *VERSOLA_NULLABLE client, versola_identity *VERSOLA_NULLABLE *VERSOLA_NULLABLE identity,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
@@ -476,7 +532,8 @@ VERSOLA_API versola_queue *VERSOLA_NULLABLE versola_queue_new(void);
 VERSOLA_API int32_t versola_queue_fd(const versola_queue *VERSOLA_NULLABLE queue);
 /* Gives the oldest event, or NULL when there is none. Never blocks. */
 VERSOLA_API versola_event *VERSOLA_NULLABLE versola_queue_pop(versola_queue *VERSOLA_NULLABLE queue);
-/* As pop, but waits up to timeout_ms (-1: without limit) for an event. */
+/* As pop, but waits up to timeout_ms (-1: without limit) for an event; any other negative number is 0. Inside a callback it
+ * does not wait. */
 VERSOLA_API versola_event *VERSOLA_NULLABLE versola_queue_wait(versola_queue *VERSOLA_NULLABLE queue, int64_t timeout_ms);
 /* Events nobody took are released with the queue. */
 VERSOLA_API void versola_queue_release(versola_queue *VERSOLA_NULLABLE queue);
@@ -513,7 +570,7 @@ VERSOLA_API const char *VERSOLA_NULLABLE versola_event_url(const versola_event *
 VERSOLA_API int32_t versola_event_log_level(const versola_event *VERSOLA_NULLABLE event);
 /* Lent, or NULL. */
 VERSOLA_API const char *VERSOLA_NULLABLE versola_event_message(const versola_event *VERSOLA_NULLABLE event);
-/* Log events lost before this one because more than 1,024 lay in the queue. */
+/* Log events lost before this one because more than 1,024 lay in the queue; 0 with the other sinks. */
 VERSOLA_API uint64_t versola_event_dropped(const versola_event *VERSOLA_NULLABLE event);
 
 enum versola_open_url_answer {
@@ -555,8 +612,9 @@ enum versola_cancel {
     VERSOLA_CANCEL_USER = 1,  /* the person wants it to end: USER_CANCELLED, the pending request is erased */
     VERSOLA_CANCEL_SYSTEM = 2 /* the program is being torn down: SYSTEM_CANCELLED, the pending request is kept */
 };
-/* Ends the waiting of one operation. Idempotent, never blocks; an unknown id is no error. The completion still comes, with
- * the real result if that was faster. A token request on the wire is finished and stored all the same. */
+/* Ends the waiting of one operation. Idempotent, never blocks; an unknown id or a closed client is no error. The
+ * completion still comes, with the real result if that was faster. A token request on the wire is finished and its answer
+ * stored all the same. */
 VERSOLA_API int32_t versola_client_cancel(
     versola_client *VERSOLA_NULLABLE client, uint64_t operation_id, int32_t reason,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
