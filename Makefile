@@ -124,7 +124,7 @@ fleet: ## docs/fleet.*: 100,000 clients on virtual time through outages and rate
 	.build/fleet/release/fleet > "$$figures"; .venv/bin/python scripts/fleet-report < "$$figures"
 
 wheel: library ## the Python package with the library inside, in dist/
-	@.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist bindings/python
+	@rm -rf dist && VERSOLA_LIBRARY=$(CURDIR)/$(BUILD)/$(SONAME) .venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist bindings/python
 
 clean: ## removes build products; .venv stays
 	@rm -rf .build build dist
