@@ -84,10 +84,10 @@ struct Fleet: Sendable {
             run.agenda.put(index, at: run.generator.below(Self.rhythm))
         }
         for now in 0..<Self.duration {
+            let due = run.agenda.take(at: now)
+            guard !due.isEmpty else { continue }
             time.set(now)
-            for index in run.agenda.take(at: now) {
-                await act(index, now, time, random, provider, &run)
-            }
+            for index in due { await act(index, now, time, random, provider, &run) }
         }
         let books = provider.result
         return FleetResult(
