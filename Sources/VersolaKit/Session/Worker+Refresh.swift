@@ -199,6 +199,8 @@ extension Worker {
         guard isCurrent(grant) else { return false }
         do throws(OAuthError) {
             guard try store.storeRefresh(grant) else { return false }
+            // Else it would be written over what a sibling gets from here on.
+            unsaved = nil
         } catch {
             log(.error, "refresh: what it brought is kept in memory: \(error.diagnostics.detail)")
             if grant != session.contents.grant { unsaved = grant }
