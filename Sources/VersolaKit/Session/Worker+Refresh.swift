@@ -144,7 +144,11 @@ extension Worker {
     private func adoptStoredGrant() throws(OAuthError) -> Grant? {
         guard runningLogout == nil else { throw .sessionExpired }
         let stored = try store.grant()
-        if let stored, stored != session.contents.grant { adopt(stored) }
+        if let stored, stored != session.contents.grant {
+            adopt(stored)
+            // Somebody else's session began without.
+            session.update { $0.facts.refreshing = true }
+        }
         return stored
     }
 
