@@ -138,6 +138,7 @@ public func versola_client_cancel(
             if operations[operation_id]?.reason == nil { operations[operation_id]?.reason = cancelReason }
             return operations[operation_id]?.cancel
         }
-        cancel?(cancelReason)
+        // CLOSED waits until the completion that this brings has its receiver. A close has ended the operation already.
+        try? client.client.starting { () throws(OAuthError) in cancel?(cancelReason) }
     }
 }

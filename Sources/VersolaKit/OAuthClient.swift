@@ -154,6 +154,8 @@ public final class OAuthClient: Sendable {
     /// Ends every caller with SystemCancelled and stops listening. The session stays in the store; what is on the wire is
     /// finished and stored. Never blocks.
     public func close() {
+        // Not idle before every caller has heard of it, whoever else closes meanwhile.
+        let isCounted = activity.begin()
         let cancels: [@Sendable (CancelReason) -> Void] = calls.withLock { calls in
             guard !calls.closed else { return [] }
             calls.closed = true
@@ -162,6 +164,7 @@ public final class OAuthClient: Sendable {
         for cancel in cancels { cancel(.system) }
         worker.start { $0.close() }
         activity.close()
+        if isCounted { activity.end() }
     }
 
     /// Calls `handler` once, when the client is closed and nothing of it is running any more.

@@ -82,11 +82,12 @@ extension Worker {
         // Once more if another login replaced the grant while ours was on the wire: that is another token.
         var rejection: OAuthError?
         for _ in 0..<2 {
-            guard let grant = try adoptStoredGrant(), let refreshToken = grant.refreshToken else { break }
+            guard let grant = try adoptStoredGrant() else { throw forgetGrant(rejection) }
             // That of a login here, or of a sibling that shares what it got through the sealed cache.
             if let token = session.contents.accessToken, token != purpose.known, token.satisfies(TokenOptions(), time) {
                 return .token(token)
             }
+            guard let refreshToken = grant.refreshToken else { break }
             do throws(OAuthError) {
                 if let attempt = try await send(refreshToken, of: grant, for: purpose, after: last) {
                     return attempt
@@ -98,15 +99,22 @@ extension Worker {
             }
             guard let stored = try store.grant(), stored.refreshToken != refreshToken else {
                 try store.eraseGrant(grant)
-                forgetGrant(because: error(rejection))
-                throw error(rejection)
+                throw forgetGrant(rejection)
             }
         }
-        forgetGrant(because: error(rejection))
-        throw error(rejection)
+        // The login that replaced the grant stays, also one whose session ends with its access token.
+        let contents = session.contents
+        guard contents.grant?.refreshToken != nil || contents.accessToken?.isAlive(time) == true else {
+            throw forgetGrant(rejection)
+        }
+        throw rejection ?? .sessionExpired
     }
 
-    private func error(_ rejection: OAuthError?) -> OAuthError { rejection ?? .sessionExpired }
+    private func forgetGrant(_ rejection: OAuthError?) -> OAuthError {
+        let reason = rejection ?? .sessionExpired
+        forgetGrant(because: reason)
+        return reason
+    }
 
     /// Waited for at most the request timeout and 5 s, outside the budget.
     private func lockRefresh(_ budget: OperationBudget) async throws(OAuthError) -> HeldLock {
@@ -136,7 +144,11 @@ extension Worker {
     private func adoptStoredGrant() throws(OAuthError) -> Grant? {
         guard runningLogout == nil else { throw .sessionExpired }
         let stored = try store.grant()
-        if let stored, stored != session.contents.grant { adopt(stored) }
+        if let stored, stored != session.contents.grant {
+            adopt(stored)
+            // Somebody else's session began without.
+            session.update { $0.facts.refreshing = true }
+        }
         return stored
     }
 
@@ -177,7 +189,7 @@ extension Worker {
         }
         grant.scope = accessToken.scope
         grant.accessToken = sealed(accessToken)
-        guard grant == session.contents.grant || keep(grant) else {
+        guard isCurrent(grant), grant == session.contents.grant || keep(grant) else {
             await discard(grant, budget)
             if runningLogout != nil { throw .sessionExpired }
             return nil
@@ -199,6 +211,8 @@ extension Worker {
         guard isCurrent(grant) else { return false }
         do throws(OAuthError) {
             guard try store.storeRefresh(grant) else { return false }
+            // Else it would be written over what a sibling gets from here on.
+            unsaved = nil
         } catch {
             log(.error, "refresh: what it brought is kept in memory: \(error.diagnostics.detail)")
             if grant != session.contents.grant { unsaved = grant }

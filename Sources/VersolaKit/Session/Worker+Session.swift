@@ -44,10 +44,10 @@ extension Worker {
         do throws(OAuthError) {
             // On disk is what a sibling's refresh left, newer than what is known here.
             let erased = try store.eraseSession()
-            outcome = .success(await end(unsaved ?? erased ?? known.grant, known.accessToken))
+            outcome = .success(await end(latest(erased ?? known.grant), known.accessToken))
         } catch {
             log(.error, "store: the session could not be erased: \(error.diagnostics.detail)")
-            _ = await end(unsaved ?? known.grant, known.accessToken)
+            _ = await end(latest(known.grant), known.accessToken)
             outcome = .failure(error)
         }
         runningLogout = nil
@@ -64,6 +64,12 @@ extension Worker {
         }
         running.settle(outcome)
         return outcome
+    }
+
+    /// What the store could not take goes before what is there, unless that is of a later login.
+    private func latest(_ grant: Grant?) -> Grant? {
+        guard let unsaved, unsaved.generation >= grant?.generation ?? 0 else { return grant }
+        return unsaved
     }
 
     /// Ends an erased session at the provider: its token, then its own session in the browser.

@@ -26,16 +26,19 @@ extension Worker {
         }
         let known = session.contents.grant
         guard let stored else {
-            if known != nil { forgetGrant(because: Self.signedOutElsewhere) }
+            // Also one that is locked away here.
+            if session.contents.facts.hasGrant { forgetGrant(because: Self.signedOutElsewhere) }
             return
         }
         guard stored != known, stored.generation == known?.generation || stored.isUsable(time) else { return }
-        if let known, known.login.subject != stored.login.subject { forgetGrant(because: Self.signedOutElsewhere) }
         adopt(stored)
     }
 
     /// Takes a grant over that another process stored.
     func adopt(_ stored: Grant) {
+        if let known = session.contents.grant, known.login.subject != stored.login.subject {
+            forgetGrant(because: Self.signedOutElsewhere)
+        }
         session.update { contents in
             if contents.grant?.generation != stored.generation {
                 contents.accessToken = nil
