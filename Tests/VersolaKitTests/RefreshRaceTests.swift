@@ -191,6 +191,23 @@ import Testing
         try await harness.close()
     }
 
+    @Test func aLoginWithoutARefreshTokenOutlivesTheRefreshItOvertook() async throws {
+        let harness = try await Harness.signedIn()
+        let refresh = harness.transport.hold(.refresh)
+        let call = harness.client.startAccessToken(force)
+        try await refresh.sent()
+        harness.provider.change { $0.withoutExchange = ["refresh_token"] }
+        let login = harness.client.startLogin(LoginOptions())
+        await harness.rest()
+        _ = try harness.listener.navigate(try harness.response(to: harness.browser.urls.last))
+        _ = try await login.value()
+        refresh.release()
+        #expect(try await call.value().value == "access-2")
+        #expect(harness.client.state == .authenticated)
+        #expect(harness.states.last?.generation == 2)
+        try await harness.close()
+    }
+
     @Test func aCloseDoesNotEndTheRefreshOnTheWire() async throws {
         let (place, time) = (try StoreFixture(), VirtualTime())
         let harness = try await Harness.signedIn(place, time)

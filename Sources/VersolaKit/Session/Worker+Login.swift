@@ -16,15 +16,14 @@ extension Worker {
         let budget = OperationBudget(time, configuration.retryPolicy)
         // First of all with what is known of the provider, else right after discovery: before anything is stored or opened.
         if let known = metadata.cached { try checkPause(known, budget) }
-        let metadata = try await metadata.metadata(budget: budget)
-        try checkPause(metadata, budget)
-        let authorization = try AuthorizationRequest(configuration, options, metadata)
-        // Also one that began while the metadata was on its way.
-        while let runningLogout {
+        if let runningLogout {
             endSessionIsOff = true
             leaveEndSession(false)
             _ = await runningLogout.result
         }
+        let metadata = try await metadata.metadata(budget: budget)
+        try checkPause(metadata, budget)
+        let authorization = try AuthorizationRequest(configuration, options, metadata)
         guard !call.isEnded else { return }
         guard !closed else { throw CancelReason.system.error }
 

@@ -154,7 +154,15 @@ extension Worker {
         var grant = Grant(
             generation: 0, refreshToken: tokens.refreshToken, idToken: idToken, scope: accessToken.scope,
             login: verified.login, accessToken: sealed(accessToken))
-        switch try store.storeLogin(grant, spending: request.id, since: epoch) {
+        let stored: StoredLogin
+        do throws(OAuthError) {
+            stored = try store.storeLogin(grant, spending: request.id, since: epoch)
+        } catch {
+            // The person has to sign in again; what nobody can keep is not left alive.
+            await revoke(tokens.refreshToken, or: tokens.accessToken, budget)
+            throw error
+        }
+        switch stored {
         case .stored(let generation): grant.generation = generation
         case .superseded:
             await revoke(tokens.refreshToken, or: tokens.accessToken, budget)

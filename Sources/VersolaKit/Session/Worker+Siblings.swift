@@ -30,6 +30,8 @@ extension Worker {
             if session.contents.facts.hasGrant { forgetGrant(because: Self.signedOutElsewhere) }
             return
         }
+        // What is on disk is older than what the store could not take.
+        if let unsaved, unsaved.generation == stored.generation { return }
         guard stored != known, stored.generation == known?.generation || stored.isUsable(time) else { return }
         adopt(stored)
     }
