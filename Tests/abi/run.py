@@ -298,7 +298,8 @@ def main():
             valgrind = ["env", f"LD_LIBRARY_PATH={library_for_valgrind(folder / 'names')}", *VALGRIND]
         test_bad_input_names_every_function()
         test_programs(folder, valgrind)
-        test_process_manners(folder)
+        if not ASAN:  # memory is counted, and functions of another OpenSSL stand in the way of its own
+            test_process_manners(folder)
         test_hello(folder, valgrind)
         test_examples(folder, valgrind)
         if not ASAN:
