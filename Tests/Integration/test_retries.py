@@ -191,8 +191,8 @@ def test_b21_a_refused_connection_is_tried_again_and_nothing_is_lost(provider: P
 def test_b21_a_connection_reset_before_anything_is_read_is_the_end_of_it(
     provider: Provider, client: OAuthClient
 ) -> None:
-    # Nearly always the request was written, and might have been read. Where the reset is faster, nothing was written, and
-    # what surely was not processed is sent again: either way the provider sees the token once at most.
+    # Nearly always the request was written, and might have been read. Where the reset is faster, nothing was written,
+    # and what surely was not processed is sent again: either way the provider sees the token once at most.
     import versola
 
     provider.script_connections(Accept.RESET)
