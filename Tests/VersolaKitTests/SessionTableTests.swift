@@ -271,6 +271,26 @@ import Testing
         try await there.close()
     }
 
+    /// Its start erases a grant that it cannot use; a logout there is another thing.
+    @Test func aStartElsewhereDoesNotEndASessionThatLivesByItsAccessToken() async throws {
+        let (place, time) = (try StoreFixture(), VirtualTime())
+        let here = try Harness(place: place, time: time)
+        here.provider.change { $0.withoutExchange = ["refresh_token"] }
+        try await here.signIn()
+        let there = try Harness(place: place, time: time)
+        here.store.tellChange()
+        await here.rest()
+        #expect(here.client.state == .authenticated)
+        #expect(try await here.client.accessToken().value == "access-1")
+
+        _ = try await there.client.logout()
+        here.store.tellChange()
+        await here.rest()
+        #expect(here.client.state == .unauthenticated)
+        try await here.close()
+        try await there.close()
+    }
+
     @Test func ourOwnChangesOfTheStorePublishNothing() async throws {
         let place = try StoreFixture()
         let harness = try Harness(place: place)

@@ -6,6 +6,7 @@ extension Worker {
     func watchExpiry() {
         expiry?.cancel()
         expiry = nil
+        tokenSessionEpoch = try? store.epoch()
         let contents = session.contents
         guard contents.grant?.refreshToken == nil, let token = contents.accessToken, let left = token.millisLeft(time)
         else { return }

@@ -26,6 +26,12 @@ extension Worker {
         }
         let known = session.contents.grant
         guard let stored else {
+            // A start elsewhere tidies away a grant that only we can use; a logout counts the epoch.
+            if let known, known.refreshToken == nil, session.contents.accessToken?.isAlive(time) == true,
+                let epoch = try? store.epoch(), epoch == tokenSessionEpoch
+            {
+                return
+            }
             // Also one that is locked away here.
             if session.contents.facts.hasGrant { forgetGrant(because: Self.signedOutElsewhere) }
             return

@@ -34,6 +34,8 @@ actor Worker {
     /// What a refresh brought while a logout ran: for that to revoke.
     var discarded: Grant?
     var expiry: (any Scheduled)?
+    /// The store's epoch when a session that lives by its access token alone was stored.
+    var tokenSessionEpoch: Int64?
     var closed = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
