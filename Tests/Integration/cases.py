@@ -250,3 +250,7 @@ def bench_fixture(
         bench.said_no_secret("\n".join(record.getMessage() for record in caplog.get_records("call")))
         # A code is sent once, whatever happens (the first law); a refresh token again only where a case says so itself.
         assert [one for one in provider.resent() if one.kind == "code"] == []
+
+
+def refresh_tokens_sent(bench: Bench) -> list[str]:
+    return [one.form["refresh_token"] for one in bench.provider.requests("token") if "refresh_token" in one.form]

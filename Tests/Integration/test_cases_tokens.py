@@ -19,16 +19,12 @@ from versola import (
     VersolaError,
 )
 
-from cases import Bench, Person, Program, bench_fixture  # noqa: F401
+from cases import Bench, Person, Program, bench_fixture, refresh_tokens_sent  # noqa: F401
 from provider import Answer, Cut, Gate
 
 SERVER, NETWORK = RecoverableCause.SERVER, RecoverableCause.NETWORK
 EXPIRED = ReauthenticateCause.SESSION_EXPIRED
 EXCHANGE, REFRESH = "authorization_code", "refresh_token"
-
-
-def refresh_tokens_sent(bench: Bench) -> list[str]:
-    return [one.form["refresh_token"] for one in bench.provider.requests("token") if "refresh_token" in one.form]
 
 
 def oauth(error: object, status: int = 400) -> Answer:
