@@ -465,7 +465,8 @@ VERSOLA_API int32_t versola_client_authorization_url(
 /* At once. Opens the browser again for the login that waits; nothing when none does. */
 VERSOLA_API int32_t versola_client_reopen_browser(
     versola_client *VERSOLA_NULLABLE client, versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
-/* At once. Ends the login that waits with USER_CANCELLED, also one restored from another run; nothing when none does. */
+/* At once. Ends the login that waits, or is about to, with USER_CANCELLED, also one restored from another run; nothing when
+ * none does. */
 VERSOLA_API int32_t versola_client_cancel_login(
     versola_client *VERSOLA_NULLABLE client, versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
 

@@ -24,7 +24,10 @@ public final class OAuthClient: Sendable {
         if let pending = start.pending { worker.start { $0.adopt(pending, listening: true) } }
         if start.contents.accessToken != nil { worker.start { $0.watchExpiry() } }
         dependencies.store.watch { [weak worker] in worker?.start { await $0.storeChanged() } }
-        activity.whenIdle { dependencies.store.close() }
+        activity.whenIdle { [session] in
+            dependencies.store.close()
+            session.end()
+        }
     }
 
     deinit { close() }
@@ -36,9 +39,8 @@ public final class OAuthClient: Sendable {
     /// The current state, then every change, in order, none skipped, until the client is closed.
     public func sessionStates() -> AsyncStream<SessionStateChange> {
         AsyncStream { continuation in
-            let observer = observe { continuation.yield($0) }
+            let observer = session.observe({ continuation.yield($0) }, end: { continuation.finish() })
             continuation.onTermination = { [session] _ in session.stopObserving(observer) }
-            activity.whenIdle { continuation.finish() }
         }
     }
 
@@ -82,8 +84,7 @@ public final class OAuthClient: Sendable {
 
     /// What the person has to open while the state is `authorizing`.
     public var authorizationURL: String? {
-        let contents = session.contents
-        return contents.facts.loginsWaiting > 0 ? contents.authorizationURL : nil
+        session.contents.authorizationURL
     }
 
     /// Opens the browser again for the login that waits; nothing when none does.
@@ -91,7 +92,7 @@ public final class OAuthClient: Sendable {
         worker.start { $0.reopenBrowser() }
     }
 
-    /// Ends the login that waits with UserCancelled, also one restored from another run; nothing when none does.
+    /// Ends the login that waits, or is about to, with UserCancelled, also one restored from another run; nothing when none does.
     public func cancelLogin() {
         worker.start { $0.cancelLogin() }
     }

@@ -22,6 +22,82 @@ import Testing
         try await harness.close()
     }
 
+    @Test(arguments: [true, false])
+    func aLogoutEndsALoginInDiscovery(isSignedIn: Bool) async throws {
+        let harness = isSignedIn ? try await Harness.signedIn() : try Harness()
+        let opened = harness.browser.urls.count
+        // The metadata of the first login is fresh for an hour; then the next asks.
+        harness.time.advance(3_600_001)
+        let discovery = harness.transport.hold(.discovery)
+        let login = harness.client.startLogin(LoginOptions())
+        try await discovery.sent()
+        let result = try await harness.client.logout()
+        #expect(result.tokenRevoked == isSignedIn)
+        #expect(await login.failure() == .userCancelled)
+        discovery.release()
+        await harness.rest()
+        #expect(harness.browser.urls.count == opened)
+        #expect(harness.client.state == .unauthenticated)
+        try await harness.close()
+    }
+
+    @Test func aLogoutEndsALoginThatWaitsForTheLogoutBefore() async throws {
+        let harness = try await Harness.signedIn()
+        let opened = harness.browser.urls.count
+        let revocation = harness.transport.hold(.revocation)
+        let first = harness.client.startLogout()
+        try await revocation.sent()
+        let login = harness.client.startLogin(LoginOptions())
+        await harness.rest()
+        let second = harness.client.startLogout()
+        #expect(await login.failure() == .userCancelled)
+        revocation.release()
+        #expect(try await first.value() == second.value())
+        await harness.rest()
+        #expect(harness.browser.urls.count == opened)
+        #expect(harness.states.states == [.authenticated, .loggingOut, .unauthenticated])
+        try await harness.close()
+    }
+
+    @Test(arguments: [true, false])
+    func ofTwoLoginsInDiscoveryTheLaterOneIsLeft(laterIsFaster: Bool) async throws {
+        let harness = try Harness()
+        var options = LoginOptions()
+        options.loginHint = "later"
+        let discoveries = [harness.transport.hold(.discovery), harness.transport.hold(.discovery)]
+        let earlier = harness.client.startLogin(LoginOptions())
+        try await discoveries[0].sent()
+        let later = harness.client.startLogin(options)
+        try await discoveries[1].sent()
+        for discovery in laterIsFaster ? discoveries.reversed() : discoveries {
+            discovery.release()
+            await harness.rest()
+        }
+        #expect(await earlier.failure() == .userCancelled)
+        #expect(harness.browser.urls.count == (laterIsFaster ? 1 : 2))
+        #expect(try harness.parameter("login_hint", of: #require(harness.client.authorizationURL)) == "later")
+        _ = try harness.listener.navigate(try harness.response())
+        _ = try await later.value()
+        try await harness.close()
+    }
+
+    @Test func cancelLoginEndsALoginInDiscoveryWhichIsNotRepeated() async throws {
+        let harness = try Harness(retryPolicy: RetryPolicy())
+        harness.transport.next(.discovery, .failure(.connect))
+        let login = harness.client.startLogin(LoginOptions())
+        await harness.rest()
+        #expect(harness.transport.sent(.discovery).count == 1)
+        harness.client.cancelLogin()
+        #expect(await login.failure() == .userCancelled)
+        await harness.rest()
+        #expect(harness.time.timers == 0)
+        harness.time.advance(60_000)
+        await harness.rest()
+        #expect(harness.transport.sent(.discovery).count == 1)
+        #expect(harness.states.states == [.unauthenticated])
+        try await harness.close()
+    }
+
     @Test func userCancelWhileWaitingErasesTheRequest() async throws {
         let harness = try Harness()
         let call = try await harness.waitingLogin()

@@ -70,6 +70,23 @@ import Testing
         try await harness.close()
     }
 
+    @Test func aSessionThatAnotherProcessBeganMeanwhileIsTakenOver() async throws {
+        let (place, time) = (try StoreFixture(), VirtualTime())
+        let here = try await Harness.signedIn(place, time)
+        let revocation = here.transport.hold(.revocation)
+        let logout = here.client.startLogout()
+        try await revocation.sent()
+        let there = try Harness(place: place, time: time)
+        try await there.signIn()
+        revocation.release()
+        #expect(try await logout.value().tokenRevoked)
+        await here.rest()
+        #expect(here.states.states == [.authenticated, .loggingOut, .unauthenticated, .authenticated])
+        #expect(here.states.last?.generation == 2)
+        try await here.close()
+        try await there.close()
+    }
+
     @Test func theNextLoginHasAHigherGeneration() async throws {
         let harness = try Harness()
         try await harness.signIn()

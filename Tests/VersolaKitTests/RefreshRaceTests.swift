@@ -224,27 +224,60 @@ import Testing
         try await next.close()
     }
 
-    @Test func aSessionThatALoginStoredWhileALogoutStillRevokesIsKept() async throws {
-        let harness = try await Harness.signedIn()
-        harness.provider.change { $0.discoveryFields = [HTTPField(name: "Cache-Control", value: "no-store")] }
-        // The metadata of the first login is fresh for an hour; then the next asks.
+    @Test func aLogoutDoesNotWaitForARefreshThatIsBackingOffInDiscovery() async throws {
+        let harness = try await Harness.signedIn(retryPolicy: RetryPolicy())
         harness.time.advance(3_600_001)
-        let discovery = harness.transport.hold(.discovery)
-        let login = harness.client.startLogin(LoginOptions())
-        try await discovery.sent()
-        let revocation = harness.transport.hold(.revocation)
+        harness.transport.next(.discovery, .failure(.connect))
+        let refresh = harness.client.startAccessToken(force)
+        await harness.rest()
+        #expect(harness.time.timers > 0)
         let logout = harness.client.startLogout()
-        try await revocation.sent()
-        discovery.release()
-        await harness.rest()
-        _ = try harness.listener.navigate(try harness.response(to: harness.browser.urls.last))
-        #expect(try await login.value().subject == "alice")
-        revocation.release()
+        #expect(await refresh.failure() == .reauthenticate(.sessionExpired))
         #expect(try await logout.value().tokenRevoked)
-        await harness.rest()
+        #expect(harness.transport.sent(.refresh).isEmpty)
+        try await harness.close()
+    }
+
+    // MARK: Somebody else
+
+    @Test func whoBeganAsOnePersonIsNotHandedATokenOfAnother() async throws {
+        let (place, time) = (try StoreFixture(), VirtualTime())
+        let here = try await Harness.signedIn(place, time)
+        let there = try Harness(place: place, time: time)
+        there.provider.change { $0.claims["sub"] = "\"bob\"" }
+        try await there.signIn()
+        #expect(await failure { try await here.client.accessToken(force) } == .reauthenticate(.sessionExpired))
+        #expect(here.transport.sent(.refresh).isEmpty)
+        #expect(here.states.states == [.authenticated, .refreshing, .unauthenticated, .authenticated])
+        #expect(try here.client.identity().subject == "bob")
+        _ = try await here.client.accessToken()
+        try await here.close()
+        try await there.close()
+    }
+
+    @Test func userInfoOfAPersonWhoIsNotSignedInAnyMoreIsNotHandedOut() async throws {
+        let harness = try await Harness.signedIn()
+        let userInfo = harness.transport.hold(.userInfo)
+        let call = harness.client.startUserInfo()
+        try await userInfo.sent()
+        harness.provider.change { $0.claims["sub"] = "\"bob\"" }
+        try await harness.signIn()
+        userInfo.release()
+        #expect(await call.failure() == .reauthenticate(.sessionExpired))
+        try await harness.close()
+    }
+
+    @Test func aRefreshOvertakenByAnotherPersonsLoginEndsInSessionExpired() async throws {
+        let harness = try await Harness.signedIn()
+        let refresh = harness.transport.hold(.refresh)
+        let call = harness.client.startAccessToken(force)
+        try await refresh.sent()
+        harness.provider.change { $0.claims["sub"] = "\"bob\"" }
+        try await harness.signIn()
+        refresh.release()
+        #expect(await call.failure() == .reauthenticate(.sessionExpired))
         #expect(harness.client.state == .authenticated)
-        #expect(harness.states.last?.generation == 2)
-        #expect(try await harness.client.accessToken().value == "access-2")
+        #expect(try harness.client.identity().subject == "bob")
         try await harness.close()
     }
 }

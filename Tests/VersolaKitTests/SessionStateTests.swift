@@ -83,7 +83,7 @@ import Testing
         let seen = Lock<[String?]>([])
         _ = session.observe { change in seen.withLock { $0.append(change.authorizationURL) } }
         session.update { $0.addWaiting(request) }
-        session.update { $0.facts.loginsWaiting = 0 }
+        session.update { $0.removeWaiting(request.id) }
         #expect(seen.withLock { $0 } == [nil, request.authorizationURL, nil])
     }
 }

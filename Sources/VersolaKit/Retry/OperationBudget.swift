@@ -15,6 +15,8 @@ final class OperationBudget: Sendable {
     private let time: any TimeSource
     private let startedAt: BootMillis
     private let spent = Lock(Spent())
+    /// Told by ``abandon()``.
+    let abandoned = Closing()
 
     init(_ time: any TimeSource, _ policy: RetryPolicy) {
         self.time = time
@@ -39,6 +41,11 @@ final class OperationBudget: Sendable {
             return spent.failures < policy.maxTotalAttempts
                 && spent.failuresByOrigin[origin, default: 0] < policy.maxAttemptsPerOrigin
         }
+    }
+
+    /// Nobody waits for the operation any more: what is on the wire goes on, but no request is repeated.
+    func abandon() {
+        abandoned.close()
     }
 
     /// The time of the browser, or of another process, begins; it ends with ``resume()``.

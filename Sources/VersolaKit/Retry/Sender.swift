@@ -41,7 +41,7 @@ struct Sender: Sendable {
             case .answer(let answer): return .success(answer)
             case .end(let error): return .failure(error)
             case .again(let millis, let failure):
-                guard await wait(millis) else { return .failure(failure.error) }
+                guard await wait(millis, budget) else { return .failure(failure.error) }
                 last = failure
             }
         }
@@ -99,13 +99,15 @@ struct Sender: Sendable {
             elapsedMillis: budget.elapsedMillis)
     }
 
-    /// False when the client was closed meanwhile, or whoever knows `woken` ended the wait with it.
-    func wait(_ millis: Int64, _ woken: Outcome<Bool> = Outcome()) async -> Bool {
+    /// False when the client was closed meanwhile, or the operation abandoned.
+    func wait(_ millis: Int64, _ budget: OperationBudget) async -> Bool {
+        let woken = Outcome<Bool>()
         let timer = time.schedule(at: time.boot + millis) { woken.settle(.success(true)) }
-        let closing = closing.onClose { woken.settle(.success(false)) }
+        let ends = [closing, budget.abandoned]
+        let registrations = ends.map { $0.onClose { woken.settle(.success(false)) } }
         let result = (try? await woken.result.get()) ?? false
         timer.cancel()
-        self.closing.forget(closing)
+        for (end, registration) in zip(ends, registrations) { end.forget(registration) }
         return result
     }
 

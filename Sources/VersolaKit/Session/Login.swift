@@ -21,9 +21,18 @@ struct Login: Sendable {
     var discarded = false
     var listener: (any RedirectListener)?
     var deadline: (any Scheduled)?
+}
 
-    /// Whether the session state shows it (``SessionFacts/loginsWaiting``).
-    var isShown: Bool { phase != .dormant && !discarded }
+/// A login from the call until the browser is opened: it asks for the metadata, or waits for a logout to end.
+struct OpeningLogin: Sendable {
+    let call: Call<Identity>
+    let budget: OperationBudget
+
+    /// Ends it before it has changed anything; what it asks of the provider is not asked again.
+    func end(_ error: OAuthError) {
+        budget.abandon()
+        call.end(.failure(error))
+    }
 }
 
 /// States of logins that are over, for late and repeated redirects: the page they get. Bounded; the oldest are forgotten.

@@ -11,8 +11,23 @@ final class Session: Sendable {
             didSet { facts.hasGrant = grant != nil }
         }
         var accessToken: AccessToken?
-        /// The latest waiting login's, for the state and `authorizationURL`.
-        var authorizationURL: String?
+        /// The logins that the state shows, in the order in which they began to wait.
+        private var logins: [(id: String, url: String)] = [] {
+            didSet { facts.loginsWaiting = logins.count }
+        }
+
+        /// What the person has to open for the latest login that waits.
+        var authorizationURL: String? { logins.last?.url }
+
+        /// A login waits from now on, in this process.
+        mutating func addWaiting(_ request: PendingRequest) {
+            logins.append((request.id, request.authorizationURL))
+        }
+
+        /// A login is over, or goes on unseen. Nothing when it was not shown.
+        mutating func removeWaiting(_ id: String) {
+            logins.removeAll { $0.id == id }
+        }
 
         fileprivate func change(_ reason: OAuthError?) -> SessionStateChange {
             let state = SessionState(facts)
@@ -25,8 +40,14 @@ final class Session: Sendable {
     private struct Published {
         var contents: Contents
         var current: SessionStateChange
-        var observers: [UInt64: @Sendable (SessionStateChange) -> Void] = [:]
+        var observers: [UInt64: Observer] = [:]
         var nextObserver: UInt64 = 0
+        var ended = false
+    }
+
+    private struct Observer {
+        var change: @Sendable (SessionStateChange) -> Void
+        var end: @Sendable () -> Void
     }
 
     private let published: Lock<Published>
@@ -52,18 +73,32 @@ final class Session: Sendable {
                     || next.authorizationURL != current.authorizationURL
             else { return }
             published.current = next
-            for observer in published.observers.values { observer(next) }
+            for observer in published.observers.values { observer.change(next) }
         }
     }
 
-    /// Calls `observer` with the current state and then with every change, under the lock: it may only pass the value on.
-    func observe(_ observer: @escaping @Sendable (SessionStateChange) -> Void) -> UInt64 {
-        published.withLock { published in
+    /// Calls `observer` with the current state and then with every change, under the lock: it may only pass the value on;
+    /// then `end`, once, when no change can come any more, unless the observing was stopped before.
+    func observe(
+        _ observer: @escaping @Sendable (SessionStateChange) -> Void, end: @escaping @Sendable () -> Void = {}
+    ) -> UInt64 {
+        let (id, hasEnded) = published.withLock { published in
             published.nextObserver += 1
-            published.observers[published.nextObserver] = observer
+            if !published.ended { published.observers[published.nextObserver] = Observer(change: observer, end: end) }
             observer(published.current)
-            return published.nextObserver
+            return (published.nextObserver, published.ended)
         }
+        if hasEnded { end() }
+        return id
+    }
+
+    /// The client is closed and idle: no change follows.
+    func end() {
+        let observers = published.withLock { published in
+            published.ended = true
+            return exchange(&published.observers, with: [:])
+        }
+        for observer in observers.values { observer.end() }
     }
 
     func stopObserving(_ id: UInt64) {

@@ -27,11 +27,3 @@ struct Start: Sendable {
         }
     }
 }
-
-extension Session.Contents {
-    /// A login waits from now on, in this process.
-    mutating func addWaiting(_ request: PendingRequest) {
-        facts.loginsWaiting += 1
-        authorizationURL = request.authorizationURL
-    }
-}

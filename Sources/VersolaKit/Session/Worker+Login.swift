@@ -14,12 +14,17 @@ extension Worker {
     private func open(_ options: LoginOptions, _ call: Call<Identity>) async throws(OAuthError) {
         if session.state == .locked { throw .recoverable(.unlockRequired, "login: the store's key is locked") }
         let budget = OperationBudget(time, configuration.retryPolicy)
+        let this = OpeningLogin(call: call, budget: budget)
+        opening.append(this)
+        defer { opening.removeAll { $0.call === call } }
+        call.onCancel { this.end($0.error) }
         // First of all with what is known of the provider, else right after discovery: before anything is stored or opened.
         if let known = metadata.cached { try checkPause(known, budget) }
         if let runningLogout {
             endSessionIsOff = true
             leaveEndSession(false)
             _ = await runningLogout.result
+            guard !call.isEnded else { return }
         }
         let metadata = try await metadata.metadata(budget: budget)
         try checkPause(metadata, budget)
@@ -48,12 +53,13 @@ extension Worker {
         if let holder { logins[holder.request.id]?.listener = nil }
         for login in replaced { detach(login, keepingListener: login.listener === listener, page: .replaced) }
         session.update { contents in
-            contents.facts.loginsWaiting -= replaced.count(where: \.isShown)
+            for login in replaced { contents.removeWaiting(login.request.id) }
             contents.addWaiting(request)
         }
-        for login in replaced {
-            login.outcome.settle(.failure(.recoverable(.userCancelled, "login: another one took the place of this")))
-        }
+        let error = OAuthError.recoverable(.userCancelled, "login: another one took the place of this")
+        for login in replaced { login.outcome.settle(.failure(error)) }
+        // One that was called before must not take the place of this when its answer comes late.
+        for older in opening.prefix(while: { $0.call !== call }) { older.end(error) }
         wait(Login(request: request, budget: budget, call: call, listener: listener))
         show(request)
     }
@@ -136,6 +142,7 @@ extension Worker {
 
     /// Ends the login that waits here, or was left by a system cancel, as its person wants.
     func cancelLogin() {
+        for login in opening { login.end(CancelReason.user.error) }
         for (id, login) in logins { cancel(id, .user, login.call) }
     }
 
@@ -147,7 +154,7 @@ extension Worker {
             case (.waiting, .user), (.dormant, .user): fail(login, reason.error)
             case (.waiting, .system):
                 logins[id]?.phase = .dormant
-                session.update(reason: reason.error) { $0.facts.loginsWaiting -= 1 }
+                session.update(reason: reason.error) { $0.removeWaiting(id) }
             }
         }
         call?.end(.failure(reason.error))
@@ -164,7 +171,7 @@ extension Worker {
     /// Ends a login in failure: its request is erased, the state falls back to what still holds, then everybody hears of it.
     func fail(_ login: Login, _ error: OAuthError) {
         detach(login, keepingListener: false, page: ResultPage(error))
-        session.update(reason: error) { $0.facts.loginsWaiting -= login.isShown ? 1 : 0 }
+        session.update(reason: error) { $0.removeWaiting(login.request.id) }
         login.outcome.settle(.failure(error))
     }
 

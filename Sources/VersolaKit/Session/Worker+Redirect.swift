@@ -107,7 +107,7 @@ extension Worker {
             guard let login = logins[id] else { return }
             detach(login, keepingListener: false, page: .signedIn)
             session.update { contents in
-                contents.facts.loginsWaiting -= login.isShown ? 1 : 0
+                contents.removeWaiting(id)
                 contents.grant = stored.grant
                 contents.accessToken = stored.accessToken
                 contents.facts.challenge = nil

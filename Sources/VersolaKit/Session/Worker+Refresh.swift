@@ -15,6 +15,7 @@ extension Worker {
         }
         let running = Outcome<AccessToken>()
         runningRefresh = running
+        refreshBudget = budget
         session.update { $0.facts.refreshing = true }
         let result: Result<AccessToken, OAuthError>
         do throws(OAuthError) {
@@ -22,9 +23,11 @@ extension Worker {
         } catch {
             log(.info, "refresh: \(error.diagnostics.detail)")
             followInvalidation(error)
-            result = .failure(error)
+            // Whatever it was that ended it: there is no session any more.
+            result = .failure(runningLogout == nil ? error : .sessionExpired)
         }
         runningRefresh = nil
+        refreshBudget = nil
         let failure: OAuthError? = if case .failure(let error) = result { error } else { nil }
         session.update(reason: failure) { $0.facts.refreshing = false }
         running.settle(result)
@@ -41,15 +44,18 @@ extension Worker {
     private struct Purpose {
         /// The access token when it began, before the first wait: any other is one that somebody was faster to get.
         var known: AccessToken?
+        /// Who was signed in then: nobody is handed a token of somebody else.
+        var subject: String?
         var endpoint: String
         var budget: OperationBudget
     }
 
     /// The lock is released while backing off, and every sending has a note of its own.
     private func refreshWithRetries(_ budget: OperationBudget) async throws(OAuthError) -> AccessToken {
-        let known = session.contents.accessToken
+        let began = session.contents
         let purpose = Purpose(
-            known: known, endpoint: try await metadata.metadata(budget: budget).tokenEndpoint, budget: budget)
+            known: began.accessToken, subject: began.grant?.login.subject,
+            endpoint: try await metadata.metadata(budget: budget).tokenEndpoint, budget: budget)
         var last: Sender.Failure?
         while true {
             let lock = try await lockRefresh(budget)
@@ -58,21 +64,10 @@ extension Worker {
             switch attempt {
             case .token(let token): return token
             case .again(let millis, let failure):
-                guard await backOff(millis) else {
-                    throw runningLogout == nil ? failure.error : .sessionExpired
-                }
+                guard await sender.wait(millis, budget) else { throw failure.error }
                 last = failure
             }
         }
-    }
-
-    /// False when the client was closed meanwhile or a logout began.
-    private func backOff(_ millis: Int64) async -> Bool {
-        let wait = Outcome<Bool>()
-        refreshBackoff = wait
-        let isOver = await sender.wait(millis, wait)
-        refreshBackoff = nil
-        return isOver
     }
 
     private func refreshUnderLock(
@@ -83,6 +78,7 @@ extension Worker {
         var rejection: OAuthError?
         for _ in 0..<2 {
             guard let grant = try adoptStoredGrant() else { throw forgetGrant(rejection) }
+            guard grant.login.subject == purpose.subject else { throw .sessionExpired }
             // That of a login here, or of a sibling that shares what it got through the sealed cache.
             if let token = session.contents.accessToken, token != purpose.known, token.satisfies(TokenOptions(), time) {
                 return .token(token)
@@ -128,7 +124,7 @@ extension Worker {
             guard time.boot < end else {
                 throw .recoverable(.network(.lock), "refresh: another process holds the store's refresh lock")
             }
-            guard await sender.wait(pause) else { throw CancelReason.system.error }
+            guard await sender.wait(pause, budget) else { throw CancelReason.system.error }
             pause = min(pause * 2, 100)
         }
     }
@@ -144,11 +140,7 @@ extension Worker {
     private func adoptStoredGrant() throws(OAuthError) -> Grant? {
         guard runningLogout == nil else { throw .sessionExpired }
         let stored = try store.grant()
-        if let stored, stored != session.contents.grant {
-            adopt(stored)
-            // Somebody else's session began without.
-            session.update { $0.facts.refreshing = true }
-        }
+        if let stored, stored != session.contents.grant { adopt(stored) }
         return stored
     }
 

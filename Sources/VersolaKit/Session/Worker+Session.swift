@@ -34,6 +34,7 @@ extension Worker {
 
     /// Erases here first, then revokes (behaviour §10). Joins a logout that is running.
     func logout() async -> Result<LogoutResult, OAuthError> {
+        for login in opening { login.end(Self.endedByLogout) }
         if let runningLogout { return await runningLogout.result }
         let running = Outcome<LogoutResult>()
         runningLogout = running
@@ -63,6 +64,8 @@ extension Worker {
             contents.facts.keyLocked = false
             contents.facts.loggingOut = false
         }
+        // Another process may have signed in meanwhile. What could not be erased is not to come back.
+        if case .success = outcome { followStoredGrant() }
         running.settle(outcome)
         return outcome
     }
@@ -79,7 +82,7 @@ extension Worker {
         expiry?.cancel()
         // A refresh in flight stores nothing any more, and the token it brings is the one revoked (behaviour §10). One that
         // waits for its next try has nothing in flight.
-        refreshBackoff?.settle(.success(false))
+        refreshBudget?.abandon()
         if let runningRefresh { _ = await runningRefresh.result }
         let grant = discarded ?? grant
         discarded = nil
@@ -94,17 +97,19 @@ extension Worker {
 
     /// A logout ends every login; what a code on its way brings is discarded.
     private func endLogins() {
-        let error = OAuthError.recoverable(.userCancelled, "login: a logout ended it")
+        let error = Self.endedByLogout
         for (id, login) in logins {
             if login.phase == .settling {
                 logins[id]?.discarded = true
-                session.update(reason: error) { $0.facts.loginsWaiting -= login.isShown ? 1 : 0 }
+                session.update(reason: error) { $0.removeWaiting(id) }
                 login.call?.end(.failure(error))
             } else {
                 fail(login, error)
             }
         }
     }
+
+    private static let endedByLogout = OAuthError.recoverable(.userCancelled, "login: a logout ended it")
 
     /// Whether the provider confirmed that the token is dead: the refresh token, or the access token when there is none.
     @discardableResult

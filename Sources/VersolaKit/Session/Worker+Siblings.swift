@@ -16,7 +16,7 @@ extension Worker {
     }
 
     /// Another process signed in, signed out, or as somebody else; a new refresh token of the same grant is none of these.
-    private func followStoredGrant() {
+    func followStoredGrant() {
         let stored: Grant?
         do throws(OAuthError) {
             stored = try store.grant()

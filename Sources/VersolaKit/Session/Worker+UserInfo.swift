@@ -5,6 +5,7 @@ extension Worker {
     /// The claims, a JSON object as the provider sent it.
     func userInfo() async throws(OAuthError) -> String {
         let budget = OperationBudget(time, configuration.retryPolicy)
+        let subject = session.contents.grant?.login.subject
         let token = try await accessToken(TokenOptions(), budget)
         let metadata = try await metadata.metadata(budget: budget)
         guard let endpoint = metadata.userInfoEndpoint else {
@@ -19,7 +20,8 @@ extension Worker {
             if answer.response.status == 401 { throw refusal(answer.response) }
         }
         guard (200...299).contains(answer.response.status) else { throw .landing(answer) }
-        guard let subject = session.contents.grant?.login.subject else { throw .sessionExpired }
+        // Signed out meanwhile, or somebody else is signed in.
+        guard let subject, subject == session.contents.grant?.login.subject else { throw .sessionExpired }
         let payload =
             UserInfo.isSigned(answer.response)
             ? try await verifiedPayload(answer.response, metadata, budget) : answer.response.body

@@ -18,6 +18,8 @@ actor Worker {
     /// By `jwks_uri`: the provider may move it.
     private var keySets: [String: KeySetCache] = [:]
     var logins: [String: Login] = [:]
+    /// Logins whose browser is not open yet, oldest first.
+    var opening: [OpeningLogin] = []
     var past = PastLogins()
     /// The listener of the latest login that is over; a login on the same port closes it early.
     var lingering: (any RedirectListener)?
@@ -27,8 +29,8 @@ actor Worker {
     var endSessionIsOff = false
     /// Any number of callers share one refresh.
     var runningRefresh: Outcome<AccessToken>?
-    /// Its wait between two sendings: nothing is on the wire, so a logout ends it.
-    var refreshBackoff: Outcome<Bool>?
+    /// That of the running refresh: a logout ends its waiting for a next try.
+    var refreshBudget: OperationBudget?
     /// What a refresh brought and the store could not take: written before anything else is sent.
     var unsaved: Grant?
     /// What a refresh brought while a logout ran: for that to revoke.
@@ -89,7 +91,7 @@ actor Worker {
             login.deadline?.cancel()
             login.listener?.close()
             store.abandonPending(id)
-            session.update(reason: CancelReason.system.error) { $0.facts.loginsWaiting -= login.isShown ? 1 : 0 }
+            session.update(reason: CancelReason.system.error) { $0.removeWaiting(id) }
             login.outcome.settle(.failure(CancelReason.system.error))
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Tells those who wait that the client was closed.
+/// Tells those who wait that there is nothing to wait for any more: the client was closed, an operation abandoned.
 final class Closing: Sendable {
     private struct State {
         var isClosed = false

@@ -99,7 +99,7 @@ class ClientBase(Generic[SomeEvents]):
             self._library.versola_string_release(url)
 
     def cancel_login(self) -> None:
-        """Ends the login that waits with ``USER_CANCELLED``, also one restored from another run. At once."""
+        """Ends the login that waits, or is about to, with ``USER_CANCELLED``, also one of another run. At once."""
         error = ErrorOut(self._library)
         error.check(self._library.versola_client_cancel_login(self._handle, error))
 
