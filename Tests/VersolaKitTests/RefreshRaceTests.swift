@@ -152,16 +152,22 @@ import Testing
         try await harness.close()
     }
 
-    /// Nothing came, so there is nothing to take back; and the session that is there now is not touched.
-    @Test func aRefreshThatFailsAfterANewLoginRevokesNothing() async throws {
+    /// A refresh on the wire, and the session of a login that came meanwhile, answered as `change` has it.
+    private func overtaken(
+        _ change: (inout TestProvider.Answers) -> Void = { _ in }
+    ) async throws -> (Harness, Call<Token>, ScriptedTransport.Held) {
         let harness = try await Harness.signedIn()
         let refresh = harness.transport.hold(.refresh)
         let call = harness.client.startAccessToken(force)
         try await refresh.sent()
-        let login = harness.client.startLogin(LoginOptions())
-        await harness.rest()
-        _ = try harness.listener.navigate(try harness.response(to: harness.browser.urls.last))
-        _ = try await login.value()
+        harness.provider.change(change)
+        try await harness.signIn()
+        return (harness, call, refresh)
+    }
+
+    /// Nothing came, so there is nothing to take back; and the session that is there now is not touched.
+    @Test func aRefreshThatFailsAfterANewLoginRevokesNothing() async throws {
+        let (harness, call, refresh) = try await overtaken()
         refresh.release(.failure(.timeout))
         _ = await call.failure()
         #expect(harness.transport.sent(.revocation).isEmpty)
@@ -173,14 +179,7 @@ import Testing
     }
 
     @Test func whatARefreshBringsAfterANewLoginIsRevoked() async throws {
-        let harness = try await Harness.signedIn()
-        let refresh = harness.transport.hold(.refresh)
-        let call = harness.client.startAccessToken(force)
-        try await refresh.sent()
-        let login = harness.client.startLogin(LoginOptions())
-        await harness.rest()
-        _ = try harness.listener.navigate(try harness.response(to: harness.browser.urls.last))
-        _ = try await login.value()
+        let (harness, call, refresh) = try await overtaken()
         refresh.release()
         _ = await call.failure()
         await harness.rest()
@@ -192,15 +191,7 @@ import Testing
     }
 
     @Test func aLoginWithoutARefreshTokenOutlivesTheRefreshItOvertook() async throws {
-        let harness = try await Harness.signedIn()
-        let refresh = harness.transport.hold(.refresh)
-        let call = harness.client.startAccessToken(force)
-        try await refresh.sent()
-        harness.provider.change { $0.withoutExchange = ["refresh_token"] }
-        let login = harness.client.startLogin(LoginOptions())
-        await harness.rest()
-        _ = try harness.listener.navigate(try harness.response(to: harness.browser.urls.last))
-        _ = try await login.value()
+        let (harness, call, refresh) = try await overtaken { $0.withoutExchange = ["refresh_token"] }
         refresh.release()
         #expect(try await call.value().value == "access-2")
         #expect(harness.client.state == .authenticated)
@@ -268,12 +259,7 @@ import Testing
     }
 
     @Test func aRefreshOvertakenByAnotherPersonsLoginEndsInSessionExpired() async throws {
-        let harness = try await Harness.signedIn()
-        let refresh = harness.transport.hold(.refresh)
-        let call = harness.client.startAccessToken(force)
-        try await refresh.sent()
-        harness.provider.change { $0.claims["sub"] = "\"bob\"" }
-        try await harness.signIn()
+        let (harness, call, refresh) = try await overtaken { $0.claims["sub"] = "\"bob\"" }
         refresh.release()
         #expect(await call.failure() == .reauthenticate(.sessionExpired))
         #expect(harness.client.state == .authenticated)
