@@ -133,6 +133,9 @@ import Testing
         ("com.example.app:/oauth", "com.example.app:/oauth?code=1#x", true),
         ("com.example.app:/oauth", "com.example.app:/other?code=1", false),
         ("com.example.app:/oauth", "com.example.app:/oauthx", false),
+        // U+212A: a K to Swift.
+        ("com.example.app:/K", "com.example.app:/\u{212a}?code=1", false),
+        ("https://a.example/K", "https://a.example/\u{212a}?code=1", false),
     ])
     func whatIsOurRedirectURI(ours: String, url: String, matches: Bool) throws {
         #expect(try RedirectURI(ours).matches(url) == matches)

@@ -23,6 +23,27 @@ import Testing
         try expectRejected("The refreshed ID token's sub is not the login's.", good.with(["sub": "\"bob\""]))
     }
 
+    /// To Swift the KELVIN SIGN and K are the same.
+    @Test func nothingIsNormalized() throws {
+        let ours = LoginClaims(
+            issuer: "https://op.example/K", subject: "K", audience: ["client", "K"], authorizedParty: "client",
+            nonce: "K", authTime: nil)
+        let same = good.with([
+            "iss": "\"https://op.example/K\"", "sub": "\"K\"", "aud": "[\"K\",\"client\"]", "azp": "\"client\"",
+            "nonce": "\"K\"",
+        ])
+        #expect(throws: Never.self) { try verdict(same, ours).get() }
+        try expectRejected(
+            "The ID token's iss is not the discovered issuer.",
+            same.with(["iss": "\"https://op.example/\u{212a}\""]), ours)
+        try expectRejected(
+            "The refreshed ID token's sub is not the login's.", same.with(["sub": "\"\u{212a}\""]), ours)
+        try expectRejected(
+            "The refreshed ID token's aud is not the login's.", same.with(["aud": "[\"\u{212a}\",\"client\"]"]), ours)
+        try expectRejected(
+            "The refreshed ID token's nonce is not the login's.", same.with(["nonce": "\"\u{212a}\""]), ours)
+    }
+
     @Test func audIsTheLoginsAsASet() throws {
         let both = LoginClaims(
             issuer: login.issuer, subject: login.subject, audience: ["client", "api"], authorizedParty: "client")

@@ -50,6 +50,9 @@ import Testing
         try good.with(["sub": "\"alice\",\"sub\":\"mallory\""]).expectRejected(
             "The ID token names a claim twice (RFC 7519 §4).")
         try good.with(["name": "1,\"n\\u0061me\":2"]).expectRejected("The ID token names a claim twice (RFC 7519 §4).")
+        try good.with(["address": "{\"a\":1,\"a\":2}"]).expectRejected(
+            "The ID token names a claim twice (RFC 7519 §4).")
+        try good.with(["address": "{\"sub\":1}", "x": "[{\"sub\":1},{\"sub\":2}]"]).expectAccepted()
     }
 
     @Test(arguments: [
@@ -60,9 +63,25 @@ import Testing
         try good.with(["iss": issuer]).expectRejected("The ID token's iss is not the discovered issuer.")
     }
 
-    @Test func issIsNotNormalized() throws {
-        try good.with(["iss": "\"https://op.example/e\u{301}\""]).expecting { $0.issuer = "https://op.example/\u{e9}" }
+    /// To Swift the KELVIN SIGN and K are the same, and so are the two spellings of an é.
+    @Test(arguments: [("K", "\u{212a}"), ("\u{e9}", "e\u{301}")])
+    func nothingIsNormalized(ours: String, theirs: String) throws {
+        let same = good.with([
+            "iss": "\"https://op.example/\(ours)\"", "aud": "\"\(ours)\"", "azp": "\"\(ours)\"", "nonce": "\"\(ours)\"",
+        ]).expecting {
+            $0.issuer = "https://op.example/\(ours)"
+            $0.clientID = ours
+            $0.nonce = ours
+        }
+        try same.expectAccepted()
+        try same.with(["iss": "\"https://op.example/\(theirs)\""])
             .expectRejected("The ID token's iss is not the discovered issuer.")
+        try same.with(["aud": "\"\(theirs)\""]).expectRejected("The ID token's aud does not contain the client_id.")
+        try same.with(["aud": "[\"\(ours)\",\"\(theirs)\"]", "azp": nil])
+            .expectRejected("The ID token has several audiences and no azp.")
+        try same.with(["azp": "\"\(theirs)\""]).expectRejected("The ID token's azp is not the client_id.")
+        try same.with(["nonce": "\"\(theirs)\""])
+            .expectRejected("The ID token's nonce is missing or not the login's.")
     }
 
     @Test(arguments: [
@@ -168,6 +187,14 @@ import Testing
             try good.with(["sub": subject]).expectRejected(sentence)
         }
         try good.with(["sub": "\"\(String(repeating: "a", count: 255))\""]).expectAccepted()
+        try good.with(["sub": "\"\(String(repeating: "é", count: 127))\""]).expectAccepted()
+    }
+
+    /// It would reach a C program as "alice".
+    @Test func subHasNoNUL() throws {
+        for subject in ["\"alice\\u0000bob\"", "\"\\u0000\""] {
+            try good.with(["sub": subject]).expectRejected("The ID token's sub contains a NUL.")
+        }
     }
 
     /// OpenID Connect Core appendix A.

@@ -92,6 +92,9 @@ import Testing
         "{\"alg\":\"ES256\",\"\\u0061lg\":\"ES256\"}",
         "{\"alg\":\"ES256\",\"x\":{\"alg\":1},\"kid\":\"a\",\"kid\":\"b\"}",
         "{\"alg\":\"ES256\",\"x\":\"\\\"\",\"x\":1}", "{\"alg\":\"ES256\",\"a\\/b\":1,\"a/b\":2}",
+        "{\"alg\":\"ES256\",\"jwk\":{\"kty\":\"EC\",\"kty\":\"RSA\"}}",
+        "{\"alg\":\"ES256\",\"x\":[1,[{\"a\":1,\"b\":2,\"a\":3}]]}",
+        "{\"alg\":\"ES256\",\"x\":{\"y\":[{}],\"z\":1,\"y\":2}}",
     ])
     func aMemberNamedTwiceIsRefused(header: String) throws {
         expect("The token's header names a member twice (RFC 7515 §4).", for: header)
@@ -100,6 +103,9 @@ import Testing
     @Test(arguments: [
         "{\"alg\":\"ES256\",\"x\":{\"alg\":1,\"b\":[{\"alg\":2},{\"alg\":3}]},\"y\":[\"alg\",\"alg\"]}",
         "{\"alg\":\"ES256\",\"a\\\"b\":1,\"a\\\\\":\",\\\"alg\\\":1\"}", " { \"alg\" : \"ES256\" , \"kid\":\"alg\" } ",
+        "{\"x\":[{\"alg\":\"none\"}],\"alg\":\"ES256\",\"y\":[[\"alg\"],{\"x\":{\"y\":[]}}]}",
+        // One character, two spellings: the same string to Swift, two names to us.
+        "{\"alg\":\"ES256\",\"\u{e9}\":1,\"e\u{301}\":2,\"K\":3,\"\u{212a}\":4}",
     ])
     func theSameNameElsewhereIsNoDuplicate(header: String) throws {
         #expect(rejection(key.sign(header: header, payload: "{}"), try keySet(key.jwk(["kid": "alg"]))) == nil)
@@ -118,8 +124,8 @@ import Testing
 
     @Test(arguments: [
         "at+jwt", "application/at+jwt", "AT+JWT", "Application/AT+jwt", "logout+jwt", "application/logout+jwt",
-        "dpop+jwt",
-        "secevent+jwt", "application/secevent+jwt", "DPoP+JWT",
+        "dpop+jwt", "secevent+jwt", "application/secevent+jwt", "DPoP+JWT", "at+jwt;charset=utf-8",
+        "application/at+jwt ; x=\\\"y\\\"",
     ])
     func aTokenOfAnotherKindIsRefused(type: String) throws {
         expect(
@@ -131,6 +137,15 @@ import Testing
     func otherTypesAreAccepted(type: String) throws {
         let token = key.sign(header: "{\"alg\":\"ES256\",\"typ\":\"\(type)\"}", payload: "{}")
         #expect(rejection(token, try keySet(key.jwk())) == nil)
+    }
+
+    /// RFC 7797 §6: only `crit` makes `b64` anything but a member that is not understood (RFC 7515 §4).
+    @Test func whatIsNotUnderstoodIsIgnored() throws {
+        let token = key.sign(
+            header: "{\"alg\":\"ES256\",\"kid\":null,\"b64\":false,\"zip\":\"DEF\",\"x\":[]}", payload: "{}")
+        #expect(rejection(token, try keySet(key.jwk())) == nil)
+        let raw = key.sign(header: "{\"alg\":\"ES256\",\"b64\":false}", payload: "{}").split(separator: ".")
+        #expect(rejection("\(raw[0]).{}.\(raw[2])", try keySet(key.jwk())) != nil)
     }
 
     @Test func keysInTheHeaderAreNeverUsed() throws {

@@ -21,7 +21,7 @@ import Testing
             let header = Base64URL.encode("{\"alg\":\"\(other.rawValue)\"}".utf8)
             #expect(rejection(header + rest, keys)?.isWorthARefetch == true)
         }
-        #expect(rejection(token, try keySet(TestKey.make(algorithm).jwk())) != nil)
+        #expect(rejection(token, try keySet(try #require(TestKey.strangers[algorithm]).jwk())) != nil)
     }
 
     /// Case B08.
@@ -62,6 +62,18 @@ import Testing
         #expect(rejection(ec.sign("{}", kid: "k"), try keySet(ec.jwk()))?.isWorthARefetch == true)
     }
 
+    @Test func aNamedKeyThatDoesNotFitIsNotReplacedByAnother() throws {
+        let misfits = [
+            rsa.jwk(["kid": "k"]), ec.jwk(["kid": "k", "use": "enc"]), ec.jwk(["kid": "k", "alg": "ES384"]),
+            TestKey.make(.es384).jwk(["kid": "k"]),
+        ]
+        for misfit in misfits {
+            #expect(
+                rejection(ec.sign("{}", kid: "k"), try keySet(misfit, ec.jwk(), ec.jwk(["kid": "other"])))
+                    == .noFittingKey("No key of the provider's set fits the token."))
+        }
+    }
+
     @Test func withoutKidASingleFittingKeyIsUsed() throws {
         let other = TestKey.make(.es256)
         #expect(rejection(ec.sign("{}"), try keySet(rsa.jwk(["kid": "r"]), ec.jwk(["kid": "e"]))) == nil)
@@ -80,7 +92,7 @@ import Testing
     @Test(arguments: [
         (["use": "sig"], true), (["use": "enc"], false), (["use": ""], false), (["use": "SIG"], false),
         (["alg": "RS256"], true), (["alg": "RS384"], false), (["alg": "RSA-OAEP"], false), (["kty": "rsa"], false),
-        (["kty": "EC"], false), (["crv": "P-256"], true),
+        (["kty": "EC"], false), (["crv": "P-256"], true), (["alg": ""], false), (["alg": "rs256"], false),
     ])
     func useAlgorithmAndTypeMustFit(members: [String: String], usable: Bool) throws {
         let verdict = rejection(rsa.sign("{}"), try keySet(rsa.jwk(members)))
@@ -99,7 +111,7 @@ import Testing
     }
 
     @Test func rsaUnder2048BitsIsNoKey() throws {
-        let weak = TestKey.make(.rs256, rsaBits: 2040)
+        let weak = TestKey.make(.rs256, rsaBits: 2047)
         #expect(rejection(weak.sign("{}"), try keySet(weak.jwk()))?.isWorthARefetch == true)
         let longer = TestKey.make(.rs256, rsaBits: 2056)
         #expect(rejection(longer.sign("{}"), try keySet(longer.jwk())) == nil)
@@ -123,6 +135,18 @@ import Testing
         }
         #expect(PublicKey(modulus: modulus, exponent: [3]) != nil)
         #expect(PublicKey(modulus: [UInt8](repeating: 255, count: 1024), exponent: [1, 0, 1]) != nil)
+    }
+
+    /// CVE-2017-15361, by the fingerprint that all of them share.
+    @Test func anRSAKeyThatCanBeFactoredIsNoKey() throws {
+        #expect(!ROCA.marks(try #require(rsa.members["n"].flatMap { Base64URL.decode($0) })))
+        var power: [UInt8] = [1]
+        for _ in 0..<128 { power = Self.times65537(power) }
+        #expect(ROCA.marks(power))
+        #expect(PublicKey(modulus: power, exponent: [1, 0, 1]) == nil)
+        let neighbour: [UInt8] = power.dropLast() + [3]
+        #expect(!ROCA.marks(neighbour))
+        #expect(PublicKey(modulus: neighbour, exponent: [1, 0, 1]) != nil)
     }
 
     /// Case B04.
@@ -149,15 +173,35 @@ import Testing
         #expect(PublicKey(curve: .p384, x: x, y: y) == nil)
         #expect(PublicKey(curve: .p256, x: [0] + x, y: y) == nil)
         #expect(PublicKey(curve: .p256, x: [], y: y) == nil)
+        // The point at infinity has no coordinates; these are what some write for it.
         #expect(PublicKey(curve: .p256, x: [0], y: [0]) == nil)
+        // There is a point with x = 0, but none whose x is written as the field's prime.
+        let root: [UInt8] = [
+            0x66, 0x48, 0x5c, 0x78, 0x0e, 0x2f, 0x83, 0xd7, 0x24, 0x33, 0xbd, 0x5d, 0x84, 0xa0, 0x6b, 0xb6,
+            0x54, 0x1c, 0x2a, 0xf3, 0x1d, 0xae, 0x87, 0x17, 0x28, 0xbf, 0x85, 0x6a, 0x17, 0x4f, 0x93, 0xf4,
+        ]
+        let prime: [UInt8] =
+            [255, 255, 255, 255, 0, 0, 0, 1] + [UInt8](repeating: 0, count: 12) + [UInt8](repeating: 255, count: 12)
+        #expect(PublicKey(curve: .p256, x: [0], y: root) != nil)
+        #expect(PublicKey(curve: .p256, x: prime, y: root) == nil)
         #expect(PublicKey(ed25519: [UInt8](repeating: 1, count: 31)) == nil)
+        #expect(PublicKey(ed25519: [UInt8](repeating: 1, count: 33)) == nil)
     }
 
     @Test func aBrokenOrUnknownKeyDoesNotTakeTheOthersWithIt() throws {
         let strange = [
             "{}", "null", "7", "\"key\"", "[]", "{\"kty\":\"EC\"}",
             "{\"kty\":\"EC\",\"crv\":\"secp256k1\",\"x\":\"AA\",\"y\":\"AA\"}",
+            // The generator: a good point of that curve.
+            """
+            {"kty":"EC","crv":"secp256k1","x":"eb5mfvncu6xVoGKVzocLBwKb_NstzijZWfKBWxb4F5g",\
+            "y":"SDradyajxGVdpPv8DhEIqP0XtEimhVQZnEfQj_sQ1Lg"}
+            """,
             "{\"kty\":\"OKP\",\"crv\":\"Ed448\",\"x\":\"AA\"}",
+            // RFC 8037 A.6, a key for another purpose.
+            "{\"kty\":\"OKP\",\"crv\":\"X25519\",\"x\":\"3p7bfXt9wbTTW2HC7OQ1Nz-DQ8hbeGdNrfx-FG-IK08\"}",
+            // U+212A: a K to Swift.
+            "{\"kty\":\"O\u{212a}P\",\"crv\":\"Ed25519\",\"x\":\"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\"}",
             "{\"kty\":\"AKP\",\"alg\":\"ML-DSA-44\",\"pub\":\"AA\"}",
             "{\"kty\":\"RSA\",\"n\":\"!\",\"e\":\"AQAB\"}", "{\"kty\":\"RSA\",\"n\":7,\"e\":\"AQAB\"}", "{\"kty\":[]}",
             ec.jwk(["kid": "k"]).replacing("\"k\"", with: "7"), ec.jwk(["x": "AA=="]),
@@ -170,6 +214,7 @@ import Testing
 
     @Test(arguments: [
         "", "{}", "[]", "null", "{\"keys\":{}}", "{\"keys\":null}", "{\"keys\":[", "<html>", "{\"keys\":[]}x",
+        "{\"keys\":[],\"keys\":[]}", "{\"keys\":[{\"kty\":\"EC\",\"kty\":\"RSA\"}]}",
     ])
     func whatIsNoKeySetIsNone(json: String) {
         #expect(JWKSet(json: Array(json.utf8)) == nil)
@@ -187,21 +232,86 @@ import Testing
         let signature = try #require(Base64URL.decode(String(parts[2])))
         let half = signature.count / 2
         let lengthened = [0] + signature.prefix(half) + [0] + signature.suffix(half)
-        for changed in [lengthened, signature + [0], Array(signature.dropLast()), [UInt8](repeating: 0, count: 64)] {
+        let one = [UInt8](repeating: 0, count: half - 1) + [1]
+        let zero = [UInt8](repeating: 0, count: half)
+        for changed in [
+            lengthened, signature + [0], Array(signature.dropLast()), zero + zero, zero + one, one + zero, one + one,
+            zero + signature.suffix(half), signature.prefix(half) + zero, Self.order + one, one + Self.order,
+            [UInt8](repeating: 255, count: 64), Self.der(signature),
+        ] {
             #expect(rejection("\(parts[0]).\(parts[1]).\(Base64URL.encode(changed))", keys) != nil)
         }
     }
 
+    /// JOSE does not ask for the lower of the two values of `s`.
+    @Test func bothSignsOfAnECDSASignatureAreAccepted() throws {
+        let parts = ec.sign("{}").split(separator: ".")
+        let signature = try #require(Base64URL.decode(String(parts[2])))
+        var other = Self.order
+        var borrow = 0
+        for (index, byte) in signature.suffix(32).enumerated().reversed() {
+            let difference = Int(other[index]) - Int(byte) - borrow
+            borrow = difference < 0 ? 1 : 0
+            other[index] = UInt8(difference + 256 * borrow)
+        }
+        let twin = "\(parts[0]).\(parts[1]).\(Base64URL.encode(signature.prefix(32) + other))"
+        #expect(rejection(twin, try keySet(ec.jwk())) == nil)
+    }
+
+    @Test func rsaSignaturesHaveOneLength() throws {
+        let keys = try keySet(rsa.jwk())
+        let parts = rsa.sign("{}").split(separator: ".")
+        let signature = try #require(Base64URL.decode(String(parts[2])))
+        for changed in [
+            [0] + signature, signature + [0], Array(signature.dropFirst()), Array(signature.dropLast()), [],
+        ] {
+            #expect(rejection("\(parts[0]).\(parts[1]).\(Base64URL.encode(changed))", keys) != nil)
+        }
+    }
+
+    /// Of P-256.
+    private static let order: [UInt8] = [
+        0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        0xbc, 0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
+    ]
+
+    /// The form that X.509 uses and RFC 7518 §3.4 does not.
+    private static func der(_ signature: [UInt8]) -> [UInt8] {
+        let numbers = [signature.prefix(32), signature.suffix(32)].flatMap { half -> [UInt8] in
+            var number = Array(half.drop { $0 == 0 })
+            if number.first.map({ $0 >= 0x80 }) ?? true { number.insert(0, at: 0) }
+            return [2, UInt8(number.count)] + number
+        }
+        return [0x30, UInt8(numbers.count)] + numbers
+    }
+
+    private static func times65537(_ number: [UInt8]) -> [UInt8] {
+        // Shifted by two bytes and added.
+        var sum: [UInt8] = []
+        var carry = 0
+        let (low, high) = (Array(number.reversed()), [0, 0] + number.reversed())
+        for index in high.indices {
+            let total = Int(high[index]) + (index < low.count ? Int(low[index]) : 0) + carry
+            sum.append(UInt8(total & 255))
+            carry = total >> 8
+        }
+        if carry > 0 { sum.append(UInt8(carry)) }
+        return sum.reversed()
+    }
+
     @Test func thePSSSaltIsAsLongAsTheHash() throws {
         for (salt, accepted) in [(Int32(32), true), (20, false), (0, false), (RSA_PSS_SALTLEN_MAX, false)] {
-            let key = TestKey.make(.ps256, saltLength: salt)
+            let key = rsa.signing(.ps256, saltLength: salt)
             #expect((rejection(key.sign("{}"), try keySet(key.jwk())) == nil) == accepted)
         }
     }
 
     @Test func failuresLeaveNothingInTheThreadsErrorQueue() throws {
-        #expect(rejection(TestKey.make(.rs256).sign("{}"), try keySet(rsa.jwk())) != nil)
-        #expect(rejection(TestKey.make(.es256).sign("{}"), try keySet(ec.jwk())) != nil)
+        for algorithm in SignatureAlgorithm.allCases {
+            let stranger = try #require(TestKey.strangers[algorithm])
+            #expect(
+                rejection(stranger.sign("{}"), try keySet(try #require(TestKey.byAlgorithm[algorithm]).jwk())) != nil)
+        }
         #expect(PublicKey(curve: .p256, x: [1], y: [1]) == nil)
         #expect(errorQueueIsEmpty())
     }

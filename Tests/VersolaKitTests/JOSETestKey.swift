@@ -13,11 +13,19 @@ final class TestKey: @unchecked Sendable {
 
     static let rs256 = make(.rs256)
     static let es256 = make(.es256)
-    static let byAlgorithm = Dictionary(uniqueKeysWithValues: SignatureAlgorithm.allCases.map { ($0, make($0)) })
+    static let byAlgorithm = all(rs256)
+    /// Of nobody whose key set a test holds.
+    static let strangers = all(make(.rs256))
 
-    static func make(
-        _ algorithm: SignatureAlgorithm, rsaBits: Int32 = 2048, saltLength: Int32 = RSA_PSS_SALTLEN_DIGEST
-    ) -> TestKey {
+    /// RSA keys take long to make: all its algorithms share one.
+    private static func all(_ rsa: TestKey) -> [SignatureAlgorithm: TestKey] {
+        Dictionary(
+            uniqueKeysWithValues: SignatureAlgorithm.allCases.map { algorithm in
+                (algorithm, algorithm.keyKind == .rsa ? rsa.signing(algorithm) : make(algorithm))
+            })
+    }
+
+    static func make(_ algorithm: SignatureAlgorithm, rsaBits: Int32 = 2048) -> TestKey {
         let type =
             switch algorithm.scheme {
             case .rsaPKCS1, .rsaPSS: "RSA"
@@ -32,6 +40,12 @@ final class TestKey: @unchecked Sendable {
         var pair: OpaquePointer?
         EVP_PKEY_generate(context, &pair)
         guard let pair else { preconditionFailure("no key") }
+        return TestKey(algorithm, RSA_PSS_SALTLEN_DIGEST, pair)
+    }
+
+    /// The same pair for another algorithm of its kind.
+    func signing(_ algorithm: SignatureAlgorithm, saltLength: Int32 = RSA_PSS_SALTLEN_DIGEST) -> TestKey {
+        EVP_PKEY_up_ref(pair)
         return TestKey(algorithm, saltLength, pair)
     }
 

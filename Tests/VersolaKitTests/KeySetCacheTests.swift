@@ -118,6 +118,27 @@ import Testing
         #expect(await jwks.loads == 3)
     }
 
+    /// Case B07: nothing but a token's need makes a set old, and what it cannot be replaced with does not make it bad.
+    @Test func b07ASetDoesNotExpire() async throws {
+        await jwks.answer(["old": Self.old])
+        #expect(await verify("old") == nil)
+        await jwks.fail()
+        clock.advance(30 * 86_400_000)
+        #expect(await verify("old") == nil)
+        #expect(await jwks.loads == 1)
+        for _ in 0..<3 { #expect(await verify("new") == ScriptedJWKS.failure) }
+        #expect(await verify("old") == nil)
+        #expect(await jwks.loads == 4)
+    }
+
+    @Test func aNamedKeyThatDoesNotFitIsAReasonForARefetch() async throws {
+        await jwks.answer(["k": TestKey.rs256])
+        #expect(await verify("k", TestKey.rs256) == nil)
+        await jwks.answer(["k": Self.new])
+        #expect(await verify("k", Self.new) == nil)
+        #expect(await jwks.loads == 2)
+    }
+
     @Test func aBrokenRuleIsNoReasonForARefetch() async throws {
         await jwks.answer(["old": Self.old])
         #expect(

@@ -51,7 +51,7 @@ import Testing
 
     @Test(arguments: [
         "https://op.example//", "https://OP.example", "https://op.example/a", "https://{tenant}.example",
-        "http://op.example",
+        "http://op.example", "https://op.example\u{301}", "https://op.example/\u{301}",
     ])
     func anotherIssuerIsAMismatch(published: String) async throws {
         let harness = try Harness()

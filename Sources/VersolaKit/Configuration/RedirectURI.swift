@@ -54,7 +54,7 @@ struct RedirectURI: Equatable, Sendable {
     func matches(_ url: String) -> Bool {
         switch kind {
         case .privateUseScheme:
-            return URLParts.split(url).base == URLParts.split(text).base
+            return URLParts.split(url).base.hasSameBytes(as: URLParts.split(text).base)
         case .https, .loopback:
             guard let theirs = URLParts(url), let ours = Self.parts(of: text), !theirs.hasUserInfo else { return false }
             let anyPort = if case .loopback(_, 0, _) = kind { true } else { false }

@@ -32,14 +32,14 @@ final class PublicKey: @unchecked Sendable {
     /// For each algorithm of the key an `EVP_MD_CTX` ready to verify: preparing one costs more than ten copies of it.
     private let contexts: [SignatureAlgorithm: OpaquePointer]
 
-    /// Refuses a modulus under 2048 bits (RFC 7518 §3.3), and numbers no honest key has but that cost time: over 8192 bits,
-    /// an exponent over 64 bits.
+    /// Refuses a modulus under 2048 bits (RFC 7518 §3.3) or one that can be factored, and numbers no honest key has but that
+    /// cost time: over 8192 bits, an exponent over 64 bits.
     convenience init?(modulus: [UInt8], exponent: [UInt8]) {
         let modulus = modulus.drop { $0 == 0 }
         let exponent = exponent.drop { $0 == 0 }
         guard let top = modulus.first, let low = modulus.last, let odd = exponent.last else { return nil }
         let bits = modulus.count * 8 - top.leadingZeroBitCount
-        guard (2048...8192).contains(bits), low & 1 == 1 else { return nil }
+        guard (2048...8192).contains(bits), low & 1 == 1, !ROCA.marks(modulus) else { return nil }
         guard exponent.count <= 8, odd & 1 == 1, !exponent.elementsEqual([1]) else { return nil }
         let key = modulus.withUnsafeBufferPointer { n in
             exponent.withUnsafeBufferPointer { e in

@@ -38,6 +38,8 @@ struct IDTokenRules {
         guard (1...255).contains(claims.subject.utf8.count) else {
             throw .rejected("The ID token's sub is empty or longer than 255 bytes.")
         }
+        // A C string ends there: two persons would look like one.
+        guard !claims.subject.utf8.contains(0) else { throw .rejected("The ID token's sub contains a NUL.") }
         let login = LoginClaims(
             issuer: claims.issuer, subject: claims.subject, audience: claims.audience,
             authorizedParty: claims.authorizedParty,

@@ -44,16 +44,18 @@ extension JWK: Decodable {
             }
             return bytes
         }
+        let type = try members.decode(String.self, forKey: .type)
         let curve = try members.decodeIfPresent(String.self, forKey: .curve)
         let parsed: PublicKey? =
-            switch (try members.decode(String.self, forKey: .type), curve) {
+            switch (type, curve) {
             case ("RSA", _):
                 PublicKey(modulus: try number(.modulus), exponent: try number(.exponent))
             case ("EC", let name?):
                 try PublicKey.Curve(rawValue: name).flatMap { curve in
                     PublicKey(curve: curve, x: try number(.x), y: try number(.y))
                 }
-            case ("OKP", "Ed25519"):
+            // To Swift the KELVIN SIGN is a K too.
+            case ("OKP", "Ed25519") where type.hasSameBytes(as: "OKP"):
                 PublicKey(ed25519: try number(.x))
             default:
                 nil

@@ -2,7 +2,8 @@
 
 /// The key set of one `jwks_uri`, loaded once, and again when a token calls for a key it does not hold (behaviour §6).
 ///
-/// A new set replaces the last good one; a failure replaces nothing and is never kept.
+/// A new set replaces the last good one; a failure replaces nothing and is never kept. A set does not expire: it is fetched
+/// again when a token needs a key that it lacks, and not before.
 final class KeySetCache: Sendable {
     /// Fetches the set, with whatever retries the caller's operation allows. It may serve other callers too, so it runs in a
     /// task of its own, which no caller's cancellation reaches.

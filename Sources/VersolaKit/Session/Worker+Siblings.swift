@@ -44,7 +44,7 @@ extension Worker {
 
     /// Takes a grant over that another process stored.
     func adopt(_ stored: Grant) {
-        if let known = session.contents.grant, known.login.subject != stored.login.subject {
+        if let known = session.contents.grant, !known.login.subject.hasSameBytes(as: stored.login.subject) {
             forgetGrant(because: Self.signedOutElsewhere)
         }
         session.update { contents in

@@ -10,8 +10,8 @@ enum StrictJSON {
         case unfit(member: String)
     }
 
-    /// Decodes an object (RFC 8259 §4). Two members of one name are refused: the decoder would take the first and another
-    /// reader the last (RFC 7515 §4, RFC 7519 §4).
+    /// Decodes an object (RFC 8259 §4). Two members of one name are refused, in nested objects too, as in the keys of a set:
+    /// the decoder would take the first and another reader the last (RFC 7515 §4, RFC 7517 §4, RFC 7519 §4).
     static func decode<Value: Decodable>(_ type: Value.Type, from object: String) throws(Failure) -> Value {
         let bytes = Array(object.utf8)
         // The decoder also takes a byte order mark, and guesses UTF-16 from zero bytes, which JSON in UTF-8 never has.
@@ -34,28 +34,34 @@ enum StrictJSON {
 
     private static let whitespace = Array(" \t\r\n".utf8)
 
-    /// Refuses an outermost object that names a member twice, and what the decoder passes over in members nobody asked it
-    /// for: strings and numbers against the grammar. The text may be handed on as it is, to parsers that look.
+    /// Refuses objects that name a member twice, and what the decoder passes over in members nobody asked it for: strings and
+    /// numbers against the grammar. The text may be handed on as it is, to parsers that look.
     private static func check(_ bytes: [UInt8]) throws(Failure) {
-        // Room for the members of most tokens: a set that grows hashes everything again.
-        var names = Set<String>(minimumCapacity: 32)
-        var depth = 0
+        // The names so far in each open object, byte for byte; `nil` for an open array.
+        var open: [Set<ArraySlice<UInt8>>?] = []
         var expectsName = false
         var index = 0
         while index < bytes.count {
             switch bytes[index] {
-            case UInt8(ascii: "{"), UInt8(ascii: "["):
-                depth += 1
-                expectsName = depth == 1
+            case UInt8(ascii: "{"):
+                // Room for the members of most tokens: a set that grows hashes everything again.
+                open.append(Set(minimumCapacity: open.isEmpty ? 32 : 0))
+                expectsName = true
+            case UInt8(ascii: "["):
+                open.append(nil)
+                expectsName = false
             case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                depth -= 1
+                _ = open.popLast()
+                expectsName = false
             case UInt8(ascii: ","):
-                expectsName = depth == 1
+                expectsName = open.last.map { $0 != nil } ?? false
             case UInt8(ascii: "\""):
                 let end = try endOfString(bytes, from: index)
                 if expectsName {
-                    guard let name = text(of: bytes[index..<end]) else { throw .malformed }
-                    guard names.insert(name).inserted else { throw .duplicateMember }
+                    let name = try text(of: bytes[index..<end])
+                    guard let inner = open.indices.last, open[inner]?.insert(name).inserted == true else {
+                        throw .duplicateMember
+                    }
                     expectsName = false
                 }
                 index = end - 1
@@ -125,11 +131,13 @@ enum StrictJSON {
         isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20)
     }
 
-    /// What a quoted string says: an escape spells the same name differently.
-    private static func text(of quoted: ArraySlice<UInt8>) -> String? {
-        guard quoted.contains(UInt8(ascii: "\\")) else {
-            return String(decoding: quoted.dropFirst().dropLast(), as: UTF8.self)
+    /// The bytes that a quoted string stands for: an escape spells the same name differently.
+    private static func text(of quoted: ArraySlice<UInt8>) throws(Failure) -> ArraySlice<UInt8> {
+        guard quoted.contains(UInt8(ascii: "\\")) else { return quoted.dropFirst().dropLast() }
+        do {
+            return Array(try JSONDecoder().decode(String.self, from: Data(quoted)).utf8)[...]
+        } catch {
+            throw .malformed
         }
-        return try? JSONDecoder().decode(String.self, from: Data(quoted))
     }
 }

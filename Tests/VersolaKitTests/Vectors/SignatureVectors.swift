@@ -2,13 +2,13 @@
 import Testing
 
 /// A signature of a published example: RFC 7515 appendix A and E, RFC 7520 §4 (the values as in the IETF JOSE working group's
-/// cookbook repository), RFC 8037 A.4.
+/// cookbook repository), RFC 8037 A.4. Left out are RFC 7515 A.6 and RFC 7520 §4.6 to 4.8, which like A.7 have no compact form.
 struct SignatureVector: Sendable, CustomTestStringConvertible {
     let name: String
     let token: String
     /// The public members only.
     let key: String
-    /// False for `none` and HMAC, which are valid there and do not exist here.
+    /// False for `none`, HMAC, detached content and the JSON serialization, which are valid there and do not exist here.
     let accepted: Bool
 
     var testDescription: String { name }
@@ -72,6 +72,18 @@ let signatureVectors = [
         token: """
             eyJhbGciOiJub25lIn0.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19y\
             b290Ijp0cnVlfQ.
+            """,
+        key: """
+            {"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue6\
+            59LNpXW6pCyStikYjKIWI5a0"}
+            """,
+        accepted: false),
+    SignatureVector(
+        name: "RFC 7515 A.7",
+        token: """
+            {"payload":"eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ",\
+            "protected":"eyJhbGciOiJFUzI1NiJ9","header":{"kid":"e9bc097a-ce51-4036-9562-d2ade882db0d"},\
+            "signature":"DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"}
             """,
         key: """
             {"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue6\
@@ -149,6 +161,17 @@ let signatureVectors = [
             yb3VzIGJ1c2luZXNzLCBGcm9kbywgZ29pbmcgb3V0IHlvdXIgZG9vci4gWW91IHN0ZXAgb250byB0aGUgcm9hZCwgYW5kIGlmIHl\
             vdSBkb24ndCBrZWVwIHlvdXIgZmVldCwgdGhlcmXigJlzIG5vIGtub3dpbmcgd2hlcmUgeW91IG1pZ2h0IGJlIHN3ZXB0IG9mZiB\
             0by4.s0h6KThzkfBBBkLspW1h84VsJZFTsPPqMDA7g1Md7p0
+            """,
+        key: """
+            {"kty":"oct","kid":"018c0ae5-4d9b-471b-bfd6-eef314bc7037","use":"sig","alg":"HS256","k":"hJtXIZ2uSN5\
+            kbQfbtTNWbpdmhkV8FJG-Onbc6mxCcYg"}
+            """,
+        accepted: false),
+    SignatureVector(
+        name: "RFC 7520 4.5",
+        token: """
+            eyJhbGciOiJIUzI1NiIsImtpZCI6IjAxOGMwYWU1LTRkOWItNDcxYi1iZmQ2LWVlZjMxNGJjNzAzNyJ9..s0h6KThzkfBBBkLspW\
+            1h84VsJZFTsPPqMDA7g1Md7p0
             """,
         key: """
             {"kty":"oct","kid":"018c0ae5-4d9b-471b-bfd6-eef314bc7037","use":"sig","alg":"HS256","k":"hJtXIZ2uSN5\
