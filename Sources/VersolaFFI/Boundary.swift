@@ -46,22 +46,30 @@ func text(_ pointer: CString, _ name: String) throws(OAuthError) -> String {
     return text
 }
 
+/// What a forked child gets. Made before there can be one, as a child may wait for ever for what a thread that did not come
+/// along was about to make.
+private let forkedChild = ErrorObject(
+    invalid("process: the library was used before fork; it cannot be used in the child"))
+
+/// From now on a child that is forked is refused.
+func noteUse() {
+    _ = forkedChild
+    shim_process_used()
+}
+
 /// Every fallible function: refuses in a forked child, fills the error out-parameter, returns the status.
 func status(_ error: ErrorOut, _ body: () throws(OAuthError) -> Void) -> Int32 {
     error?.pointee = nil
+    if shim_process_is_forked_child() { return report(forkedChild, to: error) }
     do throws(OAuthError) {
-        if shim_process_is_forked_child() {
-            throw invalid("process: the library was used before fork; it cannot be used in the child")
-        }
         try body()
         return VERSOLA_OK
     } catch let failure {
-        return report(failure, to: error)
+        return report(ErrorObject(failure), to: error)
     }
 }
 
-func report(_ failure: OAuthError, to error: ErrorOut) -> Int32 {
-    let object = ErrorObject(failure)
-    error?.pointee = give(object)
-    return object.cause
+private func report(_ failure: ErrorObject, to error: ErrorOut) -> Int32 {
+    error?.pointee = give(failure)
+    return failure.cause
 }

@@ -5,7 +5,7 @@ import CShims
 import CVersola
 import VersolaKit
 
-/// A client and its sink.
+/// A client and its way to its sink.
 final class ClientObject: Sendable {
     /// An asynchronous operation between its start and its completion.
     struct Operation {
@@ -18,7 +18,7 @@ final class ClientObject: Sendable {
 
     let serial: UInt64
     let client: OAuthClient
-    let sink: (any EventSink)?
+    let outlet: Outlet?
     /// Running asynchronous operations, for cancel.
     let operations = Lock<[UInt64: Operation]>([:])
     /// Filled when nothing runs any more and every event was delivered.
@@ -31,31 +31,29 @@ final class ClientObject: Sendable {
         }
         self.serial = serial
         let configuration = try config.configuration()
-        sink = try config.currentSink()
-        guard let sink else {
+        guard let sink = try config.currentSink() else {
             guard config.browser != .app else {
                 throw invalid("browser: the app is to open URLs, but the client has no sink to ask it through")
             }
+            outlet = nil
             client = try OAuthClient(configuration)
             client.whenIdle { [ended] in ended.fill(()) }
             return
         }
+        let outlet = Outlet(sink, clientSerial: serial)
+        self.outlet = outlet
         client = try OAuthClient(
             configuration,
-            openURL: { url, report in sink.push(.openURL(CText(url), report: report), of: serial) },
+            openURL: { url, report in outlet.push(.openURL(CText(url), report: report)) },
             logLevel: config.logLevel,
-            log: { level, message in sink.push(.log(level, CText(message), dropped: 0), of: serial) })
+            log: { level, message in outlet.push(.log(level, CText(message), dropped: 0)) })
         config.noteClient()
         client.observe { change in
-            sink.push(
+            outlet.push(
                 .state(
-                    change, url: change.authorizationURL.map(CText.init), reason: change.reason.map(ErrorObject.init)),
-                of: serial)
+                    change, url: change.authorizationURL.map(CText.init), reason: change.reason.map(ErrorObject.init)))
         }
-        client.whenIdle { [ended] in
-            sink.push(.closed, of: serial)
-            sink.whenDelivered { ended.fill(()) }
-        }
+        client.whenIdle { [ended] in outlet.close { ended.fill(()) } }
     }
 }
 
@@ -65,7 +63,7 @@ public func versola_client_create(_ config: OpaquePointer?, _ client: HandleOut,
     return status(error) { () throws(OAuthError) in
         guard let client else { throw invalid("client is NULL") }
         let config: Config = try required(config, "config")
-        shim_process_used()
+        noteUse()
         client.pointee = give(try ClientObject(config))
     }
 }

@@ -10,7 +10,7 @@ extension ClientObject {
         _ operation: versola_operation, id: UInt64, _ begin: (OAuthClient) -> Call<Value>,
         _ outcome: @escaping @Sendable (Value) -> (result: OperationResult, error: OAuthError?)
     ) throws(OAuthError) {
-        guard let sink else { throw invalid("client: it was made without a sink; only the blocking forms can be used") }
+        guard let outlet else { throw invalid("client: it was made without a sink; only the blocking forms can be used") }
         // CLOSED waits until the completion has its receiver.
         try client.starting { () throws(OAuthError) in
             let isNew = operations.withLock { operations in
@@ -25,17 +25,15 @@ extension ClientObject {
                 return operations[id]?.reason
             }
             if let early { call.cancel(early) }
-            call.whenEnded { [operations, serial] result in
+            call.whenEnded { [operations] result in
                 operations.withLock { _ = $0.removeValue(forKey: id) }
                 let (value, error): (OperationResult, OAuthError?) =
                     switch result {
                     case .success(let value): outcome(value)
                     case .failure(let error): (.none, error)
                     }
-                sink.push(
-                    .completion(operation: operation, id: id, result: value, error: error.map(ErrorObject.init)),
-                    of: serial
-                )
+                outlet.push(
+                    .completion(operation: operation, id: id, result: value, error: error.map(ErrorObject.init)))
             }
         }
     }

@@ -15,6 +15,31 @@ extension EventSink {
     func whenDelivered(_ handler: @escaping @Sendable () -> Void) { handler() }
 }
 
+/// One client's way to its sink, shut behind CLOSED. What outlives the client, as a browser's launcher does whose end is
+/// logged, tells nothing any more then, and does not keep the sink.
+final class Outlet: Sendable {
+    private let sink: Lock<(any EventSink)?>
+    private let clientSerial: UInt64
+
+    init(_ sink: any EventSink, clientSerial: UInt64) {
+        self.sink = Lock(sink)
+        self.clientSerial = clientSerial
+    }
+
+    func push(_ content: Event.Content) {
+        sink.withLock { $0?.push(content, of: clientSerial) }
+    }
+
+    /// The last event; calls `handler` when it has been handed over.
+    func close(_ handler: @escaping @Sendable () -> Void) {
+        let shut = sink.withLock { sink in
+            sink?.push(.closed, of: clientSerial)
+            return exchange(&sink, with: nil)
+        }
+        shut?.whenDelivered(handler)
+    }
+}
+
 /// Calls a C function on a serial queue of its own.
 final class CallbackSink: EventSink, @unchecked Sendable {
     // The context is the caller's affair, which is what `@unchecked` stands for: it is only passed back to it.

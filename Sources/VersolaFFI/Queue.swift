@@ -99,7 +99,7 @@ final class EventQueue: EventSink {
 @implementation @_cdecl("versola_queue_new")
 public func versola_queue_new() -> OpaquePointer? {
     guard !shim_process_is_forked_child() else { return nil }
-    shim_process_used()
+    noteUse()
     return EventQueue().map(give)
 }
 

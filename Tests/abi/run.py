@@ -31,8 +31,8 @@ LIBRARIES = ROOT / "build/asan" if ASAN else INSTALLED / "lib"
 # The library was instrumented by Swift's clang, so its runtime has to be the one in the programs.
 COMPILER = ["clang", "-fsanitize=address", "-fuse-ld=lld"] if ASAN else ["cc"]
 HEADER = INSTALLED / "include/versola.h"
-PROGRAMS = ["bad_settings", "bad_calls", "load", "fork", "queue", "delivery", "login"]
-UNDER_VALGRIND = ["bad_settings", "bad_calls", "queue", "delivery", "login"]
+PROGRAMS = ["bad_settings", "bad_calls", "load", "fork", "queue", "delivery", "late", "login"]
+UNDER_VALGRIND = ["bad_settings", "bad_calls", "queue", "delivery", "late", "login"]
 # Two of valgrind's checks say nothing about Swift code. Undefined values: an enum's tag lies in the top bits of a word
 # whose other bits may be undefined, and valgrind takes a jump on the sign for one on the whole word. "Possibly lost":
 # the Swift runtime's caches and Dispatch's threads, which live as long as the process, are held by pointers into their

@@ -88,6 +88,11 @@ class Provider:
         found: List[Dict[str, Any]] = json.loads(fetch(f"{self._control}/requests?endpoint={endpoint}"))
         return found
 
+    def reuses(self) -> List[Dict[str, Any]]:
+        """Credentials that were spent and came again."""
+        found: List[Dict[str, Any]] = json.loads(fetch(f"{self._control}/reuses"))["reuses"]
+        return found
+
 
 @pytest.fixture(scope="session")
 def provider_process() -> Iterator[Provider]:

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import logging
 import os
 import threading
-from typing import Any, AsyncIterator, Callable, Coroutine, Dict, List
+from typing import Any, AsyncIterator, Awaitable, Callable, Coroutine, Dict, List
 
 import pytest
-from conftest import Provider, missing, redirect_of
+from conftest import Provider, missing, redirect_of, walk
 
 import versola
 import versola.aio
@@ -106,6 +107,35 @@ def test_a_task_cancelled_before_it_ran_started_nothing(run: Run, settings: Sett
         assert provider.requests("authorize") == []
 
     run(main())
+
+
+def test_a_token_that_comes_just_before_the_cancel_is_not_lost(
+    run: Run, settings: Settings, provider: Provider, monkeypatch: Any
+) -> None:
+    tasks: List["asyncio.Future[Any]"] = []
+    put = versola.aio._Answer.put
+
+    def put_and_cancel(answer: Any, message: Any) -> None:
+        put(answer, message)
+        while tasks:  # it will be resumed by the answer that lies there, and is cancelled instead
+            tasks.pop().cancel()
+
+    monkeypatch.setattr(versola.aio._Answer, "put", put_and_cancel)
+
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**settings, scopes=["offline_access"]) as client:
+            await client.login()
+            first = await client.access_token()
+            refresh = asyncio.ensure_future(client.refresh())
+            tasks.append(refresh)
+            with pytest.raises(asyncio.CancelledError):
+                await refresh
+            assert (second := await client.access_token()) != first
+            assert await client.refresh() != second
+
+    run(main())
+    assert len(provider.requests("token")) == 3
+    assert provider.reuses() == []
 
 
 def test_a_call_ends_by_its_timeout(run: Run, settings: Settings) -> None:
@@ -238,6 +268,99 @@ def test_calls_at_once_may_come_from_another_thread(run: Run, settings: Settings
             assert caught.value.cause is versola.RecoverableCause.USER_CANCELLED
 
     run(main())
+
+
+# --- A browser function that has to be awaited ------------------------------------------------------------------------
+
+
+async def walk_later(url: str, shown_on: Any = None) -> None:
+    if shown_on is not None:
+        shown_on.append(asyncio.get_running_loop())
+    await asyncio.get_running_loop().run_in_executor(None, walk, url)
+
+
+class WalksLater:
+    async def __call__(self, url: str) -> None:
+        await walk_later(url)
+
+
+def task_of_walk_later(url: str) -> Awaitable[None]:
+    return walk_later(url)
+
+
+@pytest.mark.parametrize(
+    "browser", [walk_later, functools.partial(walk_later, shown_on=None), WalksLater(), task_of_walk_later]
+)
+def test_what_a_browser_function_returns_is_awaited(run: Run, settings: Settings, browser: Any) -> None:
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**{**settings, "browser": browser}) as client:
+            assert (await client.login()).subject == "alice"
+
+    run(main())
+
+
+def test_it_is_awaited_by_the_loop_of_the_client(run: Run, settings: Settings) -> None:
+    shown_on: List[asyncio.AbstractEventLoop] = []
+    settings["browser"] = functools.partial(walk_later, shown_on=shown_on)
+
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**settings) as client:
+            await client.login()
+        assert shown_on == [asyncio.get_running_loop()]
+
+    run(main())
+
+
+async def shows_nothing(url: str) -> bool:
+    return False
+
+
+async def fails(url: str) -> None:
+    raise ValueError(url)
+
+
+@pytest.mark.parametrize("browser, told", [(shows_nothing, []), (fails, ["the browser function raised ValueError"])])
+def test_what_an_awaited_browser_function_could_not_show_is_logged(
+    run: Run, settings: Settings, caplog: Any, browser: Any, told: List[str]
+) -> None:
+    async def main() -> None:
+        async with versola.aio.OAuthClient(**{**settings, "browser": browser}) as client:
+            login = asyncio.ensure_future(client.login())
+            while "browser: none was opened" not in caplog.text:
+                await asyncio.sleep(0.01)
+            assert client.state is SessionState.AUTHORIZING
+            client.cancel_login()
+            with pytest.raises(versola.RecoverableError):
+                await login
+
+    run(main())
+    assert [line for line in caplog.messages if "browser function" in line] == told
+    assert "authorize?" not in caplog.text
+
+
+def test_a_loop_may_end_before_what_it_awaits_for_the_browser(run: Run, settings: Settings) -> None:
+    begun = threading.Event()
+
+    async def never(url: str) -> None:
+        begun.set()
+        await asyncio.get_running_loop().create_future()
+
+    async def main() -> None:
+        client = versola.aio.OAuthClient(**{**settings, "browser": never})
+        login = asyncio.ensure_future(client.login())
+        await asyncio.get_running_loop().run_in_executor(None, begun.wait, 20)
+        await client.close()
+        with pytest.raises(versola.RecoverableError):
+            await login
+
+    run(main())
+    for thread in threading.enumerate():
+        if thread.name == "versola-browser":
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+# --- The logger, and processes ----------------------------------------------------------------------------------------
 
 
 def test_a_logging_handler_that_raises_holds_up_nobody(run: Run, settings: Settings) -> None:

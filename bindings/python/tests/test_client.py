@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import logging
 import signal
@@ -216,6 +217,15 @@ def test_nobody_is_signed_in(settings: Settings) -> None:
         assert client.logout() == versola.LogoutResult(token_revoked=False, session_ended=False)
 
 
+async def shown_later(url: str) -> None:
+    raise AssertionError("nobody awaits it")
+
+
+class ShownLater:
+    async def __call__(self, url: str) -> None:
+        raise AssertionError("nobody awaits it")
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -230,6 +240,9 @@ def test_nobody_is_signed_in(settings: Settings) -> None:
         {"clock_skew": -1},
         {"store": "keyring"},
         {"browser": "chromium"},
+        {"browser": shown_later},
+        {"browser": functools.partial(shown_later)},
+        {"browser": ShownLater()},
     ],
 )
 def test_a_wrong_setting_is_refused_at_once(settings: Settings, wrong: Settings) -> None:
@@ -363,7 +376,13 @@ def test_close_from_a_signal_handler_ends_the_call_it_interrupts(settings: Setti
 
 @pytest.mark.parametrize(
     ("browser", "warnings"),
-    [(lambda url: True, 0), (lambda url: None, 0), (lambda url: False, 1), (lambda url: 1 / 0, 2)],
+    [
+        (lambda url: True, 0),
+        (lambda url: None, 0),
+        (lambda url: False, 1),
+        (lambda url: 1 / 0, 2),
+        (lambda url: shown_later(url), 2),  # known only when it is called
+    ],
 )
 def test_a_browser_function_that_fails_leaves_the_login_waiting(
     settings: Settings, caplog: Any, browser: Any, warnings: int

@@ -98,7 +98,9 @@ class OAuthConfiguration:
     browser: "Union[Literal['system'], None, Callable[[str], object]]" = "system"
     """``"system"``: ``$BROWSER`` or ``xdg-open``; ``None``: the URL is in ``authorization_url`` only; or a function
     that shows the URL to the person, for instance ``print``. It is called in a thread of its own; when it returns
-    ``False`` or raises, the person did not get to see it: that is logged, and the login goes on waiting."""
+    ``False`` or raises, the person did not get to see it: that is logged, and the login goes on waiting. A coroutine
+    function, or one that returns another awaitable, is for :class:`versola.aio.OAuthClient` only, whose loop awaits
+    it: it is not cancelled when the login ends."""
 
 
 @contextmanager

@@ -7,6 +7,7 @@ and hands out what comes to the others' inboxes; when it leaves, it wakes the ne
 
 from __future__ import annotations
 
+import inspect
 import logging
 import queue
 import select
@@ -15,6 +16,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Optional, Set, Tuple, Union
 
+from ._errors import invalid
 from ._events import Events, Message, Receiver, Told
 
 # poll() and Lock.acquire() refuse times beyond some limit; a longer wait is made of several.
@@ -39,6 +41,8 @@ class Delivery(Events):
     """The threads that wait for the queue of one client."""
 
     def __init__(self, library: Any, browser: Callable[[str], object], log: logging.Logger) -> None:
+        if inspect.iscoroutinefunction(browser) or inspect.iscoroutinefunction(type(browser).__call__):
+            raise invalid("browser must be a plain function: a coroutine function is for versola.aio.OAuthClient")
         super().__init__(library, browser, log)
         # The waiting threads' inboxes in order of arrival; the first one polls.
         self._waiting: Deque[Inbox] = deque()

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import errno
 import functools
+import inspect
 import json
 import logging
 import threading
 import weakref
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Callable, Deque, Dict, Optional, Tuple, Union
+from typing import Any, Awaitable, Callable, Deque, Dict, Optional, Tuple, Union
 
 from ._errors import VersolaError, invalid
 from ._library import Handle, is_forked_child, lent_error, text
@@ -140,6 +141,10 @@ class Events:
             receiver.put(Closed())
         return self.told
 
+    def awaiter(self) -> Callable[[Awaitable[object]], object]:
+        """Takes the awaitable that a browser function returned, in that function's thread, and gives its result."""
+        return functools.partial(_refuse, self._log)
+
     def refuse_forked_child(self) -> None:
         if self.queue.inert:
             raise invalid("the client was made before fork() and cannot be used in the child")
@@ -210,7 +215,7 @@ class Events:
     def _tell_program(self, kind: int, event: int) -> None:
         if kind == EventKind.OPEN_URL:
             # In a thread of its own, so that a slow browser holds up nobody. The thread owns the event.
-            arguments = (self._library, event, self._browser, self._log)
+            arguments = (self._library, event, self._browser, self.awaiter(), self._log)
             try:
                 threading.Thread(target=_open_url, args=arguments, name="versola-browser", daemon=True).start()
             except RuntimeError:  # no more threads, or the interpreter is on its way out
@@ -255,16 +260,37 @@ def _key(change: SessionStateChange) -> Tuple[object, ...]:
     return (change.state, change.generation, change.authorization_url, code)
 
 
-def _open_url(library: Any, event: int, browser: Callable[[str], object], log: logging.Logger) -> None:
+def _open_url(
+    library: Any,
+    event: int,
+    browser: Callable[[str], object],
+    awaiter: Callable[[Awaitable[object]], object],
+    log: logging.Logger,
+) -> None:
     answer = OpenURLAnswer.FAILED
     try:
-        if browser(text(library.versola_event_url(event)) or "") is not False:
+        shown = browser(text(library.versola_event_url(event)) or "")
+        if inspect.isawaitable(shown):
+            shown = awaiter(shown)
+        if shown is not False:
             answer = OpenURLAnswer.OPENED
     except Exception as error:
         # Only its type: the text of the error may hold the URL.
         log.warning("the browser function raised %s", type(error).__name__)
     finally:
         _answer(library, event, answer)
+
+
+def _refuse(log: logging.Logger, awaitable: Awaitable[object]) -> object:
+    discard(awaitable)
+    log.warning("the browser function returned an awaitable, which only a client of versola.aio awaits")
+    return False
+
+
+def discard(awaitable: Awaitable[object]) -> None:
+    """Lets go of what nobody will await; a coroutine would complain of it."""
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()
 
 
 def _answer(library: Any, event: int, answer: OpenURLAnswer) -> None:

@@ -14,13 +14,15 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import functools
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Optional, Type
+from typing import TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Dict, Optional, Type
 
 from ._base import ClientBase
 from ._configuration import native_login_options, native_token_options
 from ._errors import ReauthenticateError
-from ._events import Closed, Completion, Events, Following, Message, Receiver, Told
+from ._events import Closed, Completion, Events, Following, Message, Receiver, Told, discard
 from ._library import ErrorOut, encoded
 from ._native import Cancel
 from ._values import Identity, LogoutResult, SessionStateChange, Token
@@ -62,6 +64,29 @@ class _LoopEvents(Events):
                 elif self.closed:
                     self._loop.remove_reader(self.descriptor)
 
+    def awaiter(self) -> Callable[[Awaitable[object]], object]:
+        assert self._loop is not None  # it is the loop that hands out the question
+        return functools.partial(_await_on, self._loop)
+
+
+def _await_on(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[object]) -> object:
+    """From another thread. ``False`` when the loop ends first."""
+
+    async def wait() -> object:
+        return await awaitable
+
+    waiting = wait()
+    try:
+        future = asyncio.run_coroutine_threadsafe(waiting, loop)
+    except RuntimeError:  # it is closed already
+        discard(waiting)
+        discard(awaitable)
+        return False
+    try:
+        return future.result()
+    except concurrent.futures.CancelledError:
+        return False
+
 
 class _Answer(Receiver):
     """The completion of one operation."""
@@ -102,7 +127,8 @@ class OAuthClient(ClientBase[_LoopEvents]):
     coroutines; they belong to the first loop that runs one, or to the next after that was closed. Cancelling the task
     of a call cancels it as the program's wish: a login that waits can still be finished from its redirect. Those that
     answer at once (``identity()``, ``state``, ``authorization_url``, ``reopen_browser()``, ``cancel_login()``) are
-    plain, and may be called from any thread. A browser function runs in a thread of its own.
+    plain, and may be called from any thread. A browser function is called in a thread of its own; it may be a coroutine
+    function, or return another awaitable, which the loop then awaits.
 
     The loop delivers session states and log lines while it runs. Closed with ``async with`` or ``close()``; a client
     that nobody holds is closed, too.
@@ -204,7 +230,7 @@ class OAuthClient(ClientBase[_LoopEvents]):
             if timeout is not None:
                 timer = loop.call_later(timeout, self._cancel, operation_id, Cancel.SYSTEM)
             message = await answer.future
-        except asyncio.CancelledError:
+        except BaseException:
             self._cancel(operation_id, Cancel.SYSTEM)
             raise
         finally:
