@@ -78,7 +78,7 @@ extension Worker {
         var rejection: OAuthError?
         for _ in 0..<2 {
             guard let grant = try adoptStoredGrant() else { throw forgetGrant(rejection) }
-            guard grant.login.subject == purpose.subject else { throw .sessionExpired }
+            guard purpose.subject?.hasSameBytes(as: grant.login.subject) == true else { throw .sessionExpired }
             // That of a login here, or of a sibling that shares what it got through the sealed cache.
             if let token = session.contents.accessToken, token != purpose.known, token.satisfies(TokenOptions(), time) {
                 return .token(token)

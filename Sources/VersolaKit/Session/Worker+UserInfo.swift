@@ -21,7 +21,9 @@ extension Worker {
         }
         guard (200...299).contains(answer.response.status) else { throw .landing(answer) }
         // Signed out meanwhile, or somebody else is signed in.
-        guard let subject, subject == session.contents.grant?.login.subject else { throw .sessionExpired }
+        guard let subject, session.contents.grant?.login.subject.hasSameBytes(as: subject) == true else {
+            throw .sessionExpired
+        }
         let payload =
             UserInfo.isSigned(answer.response)
             ? try await verifiedPayload(answer.response, metadata, budget) : answer.response.body
