@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import time
 from collections.abc import Callable
 
@@ -68,6 +69,7 @@ BROKEN = {
     "sub is empty": claim("sub", ""),
     "sub is longer than 255 bytes": claim("sub", "a" * 256),
     "sub is a number": claim("sub", 5),
+    "sub contains a NUL, where a C string would end": claim("sub", "alice\0bob"),
     "at_hash is wrong": claim("at_hash", "AAAAAAAAAAAAAAAAAAAAAA"),
     "at_hash is a number": claim("at_hash", 5),
     "c_hash is wrong": claim("c_hash", "AAAAAAAAAAAAAAAAAAAAAA"),
@@ -144,48 +146,38 @@ def test_B09_iat_five_minutes_in_the_past_is_accepted(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "name, value",
     [
-        ("exp", None),
-        ("exp", "soon"),
-        ("exp", -1),
-        ("exp", -1e300),
-        ("exp", True),
-        ("exp", []),
-        ("exp", {}),
-        ("iat", None),
-        ("iat", NOW * 1000),
-        ("iat", str(NOW)),
-        ("iat", 1e300),
-        ("iat", [NOW]),
-        ("nbf", "x" * 10),
-        ("auth_time", "x"),
-        ("auth_time", 1e300),
-        ("auth_time", -1e300),
+        *[("exp", value) for value in (None, "soon", str(NOW + 60), -1, -1e300, 0, True, [], {}, NOW * 1000)],
+        *[("exp", value) for value in (1e300, 2**63 - 1, 2**63, 2**64, 1e18, 10**400, math.inf, math.nan)],
+        *[("iat", value) for value in (None, NOW * 1000, str(NOW), -1, -0.5, -1e300, 1e300, 2**64, [NOW], math.nan)],
+        *[("auth_time", value) for value in ("x", str(NOW), NOW * 1000, -1, 1e300, -1e300, True, [], math.inf)],
     ],
 )
-def test_B11_times_of_a_wrong_kind_are_a_typed_error_never_a_trap(bench: Bench, name: str, value: object) -> None:
+def test_B11_a_time_that_is_none_is_a_typed_error_never_a_trap(bench: Bench, name: str, value: object) -> None:
     bench.provider.id_token.claims[name] = value
     client = bench.client(browser=Person())
-    if name in ("exp", "iat"):
-        with bench.refused(REJECTED):
-            client.login()
-        return
-    try:
+    with bench.refused(REJECTED):
         client.login()
-    except Exception as error:
-        assert getattr(error, "cause", None) is REJECTED
+    bench.provider.id_token.claims.clear()
+    assert client.login().subject == bench.provider.subject, "the process goes on"
 
 
-@pytest.mark.parametrize("value", [1e300, 2**63 - 1, 2**64, 1e18, NOW + 3600.5])
-def test_B11_an_exp_beyond_every_integer_is_no_trap(bench: Bench, value: float) -> None:
-    bench.provider.id_token.claims["exp"] = value
-    client = bench.client(browser=Person())
-    try:
-        client.login()
-    except Exception as error:
-        assert getattr(error, "cause", None) is REJECTED
-    with bench.client(session="other", browser=Person()) as still_alive:
-        bench.provider.id_token.claims.clear()
-        assert still_alive.login()
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("exp", NOW + 3600.5),
+        ("exp", (NOW + 3600) * 1.0),
+        ("exp", 253_402_300_799),
+        ("iat", 0),
+        ("iat", NOW - 0.5),
+        ("auth_time", 0),
+        ("auth_time", NOW - 0.5),
+        ("auth_time", None),
+        ("nbf", "not judged"),
+    ],
+)
+def test_B11_a_fraction_or_a_far_date_is_a_time(bench: Bench, name: str, value: object) -> None:
+    bench.provider.id_token.claims[name] = value
+    assert bench.signed_in().identity().subject == bench.provider.subject
 
 
 HEADER = base64.urlsafe_b64encode(b'{"alg":"RS256"}').rstrip(b"=").decode()
@@ -261,13 +253,6 @@ def test_keys_that_cannot_be_loaded_end_the_login_with_their_own_error(
     assert caught.value.cause.name == cause_name  # type: ignore[attr-defined]
     assert bench.grant_types() == ["authorization_code"]
     assert client.state is SessionState.UNAUTHENTICATED
-
-
-def test_a_key_rotated_after_caching_is_fetched_once_more(bench: Bench) -> None:
-    client = bench.signed_in()
-    bench.provider.keys.rotate()
-    assert client.login().subject == bench.provider.subject
-    assert len(bench.provider.requests("jwks")) == 2
 
 
 def test_the_old_grant_stays_when_a_second_login_is_refused(bench: Bench) -> None:

@@ -363,6 +363,16 @@ def test_B14_a_refreshed_ID_token_that_differs_is_refused_and_the_rotated_token_
     assert bench.provider.reuses == [] and len(set(refresh_tokens_sent(bench))) == 2
 
 
+def test_B14_a_refreshed_sub_in_another_spelling_is_another_sub(bench: Bench) -> None:
+    bench.provider.subject = "Zo\u00eb-canary-5f21"
+    with bench.signed_in() as client:
+        bench.provider.id_token.claims["sub"] = "Zoe\u0308-canary-5f21"
+        with bench.refused(ConfigurationCause.ID_TOKEN_REJECTED):
+            client.refresh()
+        bench.provider.id_token.claims.clear()
+        assert client.refresh() and client.identity().subject == bench.provider.subject
+
+
 def test_B14_a_refreshed_ID_token_that_repeats_the_nonce_or_is_missing_is_fine(bench: Bench) -> None:
     with bench.signed_in() as client:
         bench.provider.id_token.claims["nonce"] = bench.provider.requests("authorize")[0].query["nonce"]

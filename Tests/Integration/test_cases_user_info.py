@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import time
+from dataclasses import replace
 
 import pytest
 from versola import ConfigurationCause, ReauthenticateCause, RecoverableCause, SessionState, StepUpCause, StepUpError
@@ -38,6 +40,16 @@ def test_B66_a_sub_that_differs_or_is_no_string_is_refused_and_no_claims_are_han
         assert client.state is SessionState.AUTHENTICATED
         bench.provider.userinfo.clear()
         assert client.user_info()["sub"] == mine
+
+
+def test_B66_a_sub_in_another_spelling_is_another_sub(bench: Bench) -> None:
+    bench.provider.subject = "Zo\u00eb-canary-5f21"
+    with bench.signed_in() as client:
+        bench.provider.userinfo["sub"] = "Zoe\u0308-canary-5f21"
+        with bench.refused(REJECTED):
+            client.user_info()
+        bench.provider.userinfo.clear()
+        assert client.user_info()["sub"] == bench.provider.subject
 
 
 def test_B66_a_missing_sub_is_refused(bench: Bench) -> None:
@@ -300,14 +312,37 @@ def signed(bench: Bench, shape: IDTokenShape | None = None, **claims: object) ->
 
 
 def test_a_signed_answer_is_judged_like_an_ID_token(bench: Bench) -> None:
+    other_kind = IDTokenShape()
+    other_kind.header["typ"] = "at+jwt"
     with bench.signed_in() as client:
         bench.provider.script("userinfo", signed(bench, iss=bench.provider.issuer, aud="native-app", nickname="x"))
         assert client.user_info()["nickname"] == "x"
+        now = int(time.time())
+        right = [
+            signed(bench),
+            signed(bench, aud=["another-app", "native-app"], exp=now - 30, nbf=now + 30),
+            signed(bench, iss=None, aud=None, exp=now + 0.5, nbf=None, iat="x"),
+        ]
+        for type_ in ("Application/JWT", "application/jwt; charset=utf-8", "application/jwt;x=y"):
+            right.append(replace(right[0], headers={"Content-Type": type_}))
+        for answer in right:
+            bench.provider.script("userinfo", answer)
+            assert client.user_info()["sub"] == bench.provider.subject
         wrong = [
             signed(bench, sub="another"),
+            signed(bench, sub=None),
+            signed(bench, sub=[bench.provider.subject]),
             signed(bench, iss="https://evil.example"),
+            signed(bench, iss=bench.provider.issuer + "/"),
+            signed(bench, iss=[bench.provider.issuer]),
             signed(bench, aud="another-app"),
+            signed(bench, aud=[]),
             signed(bench, exp=5),
+            signed(bench, exp=str(now + 60)),
+            signed(bench, exp=now - 120),
+            signed(bench, nbf=now + 120),
+            signed(bench, nbf="x"),
+            signed(bench, other_kind),
             signed(bench, IDTokenShape(alg="none")),
             signed(bench, IDTokenShape(alg="HS256")),
             signed(bench, IDTokenShape(wrong_key=True)),

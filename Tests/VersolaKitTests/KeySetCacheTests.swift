@@ -4,7 +4,7 @@ import Testing
 @testable import VersolaKit
 
 /// When the key set is fetched, and when not (behaviour §6, cases B06 and B07).
-@Suite struct KeySetCacheTests {
+@Suite(.timeLimit(.minutes(1))) struct KeySetCacheTests {
     private let clock = Clock()
     private let jwks = ScriptedJWKS()
     private let cache: KeySetCache

@@ -61,6 +61,11 @@ class SigningKeys:
         self._turns[alg] = self._turns.get(alg, 0) + 1
         self.use(alg)
 
+    def put(self, alg: str, key: Key) -> str:
+        """The next token is signed by this key; tells its `kid`."""
+        self._current[alg] = (f"{alg.lower()}-{next(_numbers)}", key)
+        return self._current[alg][0]
+
     def public(self, alg: str) -> dict[str, Any]:
         kid, key = self.use(alg)
         return {**key.as_dict(private=False), "kid": kid, "alg": alg, "use": "sig"}
