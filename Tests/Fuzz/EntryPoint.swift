@@ -10,6 +10,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "metadata": fuzzMetadata,
     "record": fuzzRecord,
     "redirect": fuzzRedirect,
+    "retry": fuzzRetry,
     "signed": fuzzSigned,
     "token": fuzzToken,
 ]

@@ -13,7 +13,12 @@ import Testing
 
     private static func answer(_ kind: RequestKind, _ status: Int, _ body: String) -> ProviderAnswer {
         let response = HTTPResponse(status: status, fields: [], body: Array(body.utf8))
-        return ProviderAnswer(kind: kind, response: response, failures: 0, elapsedMillis: 7)
+        let time = VirtualTime()
+        let budget = OperationBudget(time, .default)
+        time.advance(7)
+        return ProviderAnswer(
+            kind: kind, response: response, failures: 0, origin: "https://op.example:443", budget: budget,
+            pauses: Pauses())
     }
 
     /// What a sender with one attempt makes of one sending; `nil` = its endpoint's to judge.

@@ -166,6 +166,44 @@ import Testing
         try await harness.close()
     }
 
+    /// Also one that its endpoint judges: wherever a Server error comes from, it tells of the pause.
+    @Test(arguments: [
+        (RequestKind.discovery, ScriptedTransport.Answer.status(404)), (.discovery, .json(200, "{")),
+        (.keySet, .status(404)), (.keySet, .json(200, "{")), (.codeExchange, .status(404)),
+        (.codeExchange, .json(200, "{")),
+        (.codeExchange, .oauthError("server_error")), (.refresh, .status(404)), (.refresh, .json(200, "{")),
+        (.refresh, .oauthError("temporarily_unavailable")), (.userInfo, .status(404)), (.userInfo, .json(200, "{")),
+    ])
+    func anAnswerThatCannotBeUsedTellsWhatIsLeft(kind: RequestKind, answer: ScriptedTransport.Answer) async throws {
+        let pauses = Pauses()
+        let harness = try Harness(retryPolicy: .default, pauses: pauses)
+        if kind == .refresh || kind == .userInfo { try await harness.signIn() }
+        let held = harness.transport.hold(kind)
+        let failure: () async -> OAuthError?
+        switch kind {
+        case .refresh:
+            let call = harness.client.startAccessToken(force)
+            failure = { await call.failure() }
+        case .userInfo:
+            let call = harness.client.startUserInfo()
+            failure = { await call.failure() }
+        default:
+            let call = harness.client.startLogin(LoginOptions())
+            failure = { await call.failure() }
+        }
+        if kind == .keySet || kind == .codeExchange {
+            await harness.rest()
+            _ = try harness.listener.navigate(try harness.response())
+        }
+        try await held.sent()
+        pauses.lengthen("https://op.example:443", until: harness.time.boot + 30_000, status: 429)
+        harness.time.advance(1_000)
+        held.release(answer)
+        #expect(
+            await failure() == Self.server(try answer.get().status, after: 29_000, attempts: 1, elapsed: 1_000))
+        try await harness.close()
+    }
+
     // MARK: For the whole process
 
     @Test func itIsOfTheWholeProcess() async throws {

@@ -66,6 +66,21 @@ import Testing
         #expect(failure.detail.contains("certificate for another host than 127.0.0.1"))
     }
 
+    @Test(arguments: [
+        ("IP:127.0.0.1", -1, "expired certificate of the proxy"),
+        ("DNS:other.example", 30, "certificate for another host than the proxy"),
+    ])
+    func aCertificateOfTheProxyIsNotTakenForTheHosts(subject: String, days: Int, words: String) async throws {
+        try authority.issue("proxy", for: subject, days: days)
+        let proxy = try TLSServer.answeringOK(authority, "proxy")
+        defer { proxy.close() }
+        let proxied = try CurlTransport(TransportSettings(caFile: authority.caFile, proxy: proxy.url))
+        let request = HTTPRequest(method: "GET", url: "https://versola.invalid/")
+        let failure = try #require(await proxied.send(request).failure)
+        #expect(failure.reason == .tls && !failure.mayHaveBeenSent)
+        #expect(failure.detail.hasPrefix(words))
+    }
+
     @Test func tls11IsRefused() async throws {
         let server = try TLSServer.answeringOK(authority, "good", options: ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"])
         defer { server.close() }

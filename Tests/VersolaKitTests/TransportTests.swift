@@ -180,8 +180,8 @@ import Testing
         #expect(!failure.detail.contains("secret"))
     }
 
-    @Test func aClosedPortIsConnect() async throws {
-        let url = "http://127.0.0.1:\(try SocketServer.freePort())/"
+    @Test(arguments: ["127.0.0.1", "[::1]", "localhost"]) func aClosedPortIsConnect(host: String) async throws {
+        let url = "http://\(host):\(try SocketServer.freePort())/"
         let failure = try #require(await transport.send(HTTPRequest(method: "GET", url: url)).failure)
         #expect(failure.reason == .connect && !failure.mayHaveBeenSent)
     }
@@ -340,6 +340,23 @@ import Testing
         let failure = try #require(
             await proxied.send(HTTPRequest(method: "GET", url: "https://versola.invalid/")).failure)
         #expect(proxy.requests.first?.hasPrefix("CONNECT versola.invalid:443 ") == true)
+        #expect(failure.reason == .proxy && !failure.mayHaveBeenSent)
+    }
+
+    /// Nothing of the request itself was written, so whatever goes wrong is about the tunnel.
+    @Test(
+        arguments: ["", "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 200 OK\r\nConte", "HTTP/1.1 503 No\r\n\r\n"],
+        [true, false])
+    func aProxyThatEndsTheTunnelIsProxy(answer: String, byReset: Bool) async throws {
+        let proxy = try SocketServer { connection in
+            _ = connection.readRequest()
+            connection.write(answer)
+            if byReset { connection.reset() }
+        }
+        defer { proxy.close() }
+        let proxied = try CurlTransport(TransportSettings(proxy: proxy.url("")))
+        let request = HTTPRequest(method: "GET", url: "https://versola.invalid/")
+        let failure = try #require(await proxied.send(request).failure)
         #expect(failure.reason == .proxy && !failure.mayHaveBeenSent)
     }
 

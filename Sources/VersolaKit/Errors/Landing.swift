@@ -18,8 +18,8 @@ extension OAuthError {
     /// An answer that cannot be used: it counts as a failed request, too.
     static func server(_ answer: ProviderAnswer, body: OAuthErrorBody? = nil) -> OAuthError {
         .server(
-            answer.kind, status: answer.response.status, attempts: answer.failures + 1,
-            elapsedMillis: answer.elapsedMillis, body: body)
+            answer.kind, status: answer.response.status, retryAfterMillis: answer.pauseLeftMillis,
+            attempts: answer.failures + 1, elapsedMillis: answer.budget.elapsedMillis, body: body)
     }
 
     /// An answer that is not the one the endpoint hoped for.

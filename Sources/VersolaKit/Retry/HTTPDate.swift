@@ -2,7 +2,7 @@
 
 /// An HTTP date in one of the three forms of RFC 9110 §5.6.7. The weekday must be one, not the right one: it adds nothing.
 enum HTTPDate {
-    /// - Parameter now: wall-clock seconds since 1970, for the two-digit years of the RFC 850 form.
+    /// - Parameter now: seconds since 1970, for the two-digit years of the RFC 850 form.
     /// - Returns: seconds since 1970; `nil` for anything else.
     static func seconds(_ text: String, now: Int64) -> Int64? {
         var reader = Reader(text)
@@ -37,10 +37,10 @@ enum HTTPDate {
             guard oneOf(longDays) != nil, take(", "), let day = number(2), take("-"), let month = oneOf(months),
                 take("-"), let short = number(2), take(" "), let time = timeOfDay(), take(" GMT")
             else { return nil }
-            // More than 50 years ahead means the century before (RFC 9110 §5.6.7).
+            // Up to 50 years ahead, else the last year before that ended so (RFC 9110 §5.6.7).
             let thisYear = 1970 + max(0, min(now, 1 << 40)) / 31_556_952
-            let year = thisYear - thisYear % 100 + short
-            return moment(year > thisYear + 50 ? year - 100 : year, month, day, time)
+            let ahead = (short - thisYear % 100 + 100) % 100
+            return moment(thisYear + (ahead > 50 ? ahead - 100 : ahead), month, day, time)
         }
 
         /// `Sun Nov  6 08:49:37 1994`

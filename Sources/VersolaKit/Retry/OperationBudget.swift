@@ -12,7 +12,7 @@ final class OperationBudget: Sendable {
     }
 
     let policy: RetryPolicy
-    private let time: any TimeSource
+    let time: any TimeSource
     private let startedAt: BootMillis
     private let spent = Lock(Spent())
     /// Told by ``abandon()``.

@@ -20,6 +20,11 @@ final class Pauses: Sendable {
         }
     }
 
+    /// What is left of the pause that runs at `now`.
+    func leftMillis(_ origin: String, now: BootMillis) -> Int64? {
+        running(origin, now: now).map { $0.until - now }
+    }
+
     /// The pause that runs at `now`; one that is over is forgotten.
     func running(_ origin: String, now: BootMillis) -> Pause? {
         pauses.withLock { pauses in

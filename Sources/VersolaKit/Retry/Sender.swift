@@ -6,7 +6,12 @@ struct ProviderAnswer: Sendable {
     let response: HTTPResponse
     /// Failed sendings of the request before this one.
     let failures: Int
-    let elapsedMillis: Int64
+    let origin: String
+    let budget: OperationBudget
+    let pauses: Pauses
+
+    /// What is left of a pause that somebody else's request has started meanwhile.
+    var pauseLeftMillis: Int64? { pauses.leftMillis(origin, now: budget.time.boot) }
 }
 
 /// The one place through which every request of the library goes: it owns retries and pauses (behaviour §3).
@@ -74,14 +79,15 @@ struct Sender: Sendable {
         case (.accept, .answered(let response)):
             return .answer(
                 ProviderAnswer(
-                    kind: kind, response: response, failures: failures, elapsedMillis: budget.elapsedMillis))
+                    kind: kind, response: response, failures: failures, origin: origin, budget: budget, pauses: pauses))
         case (.wait(let millis), _):
             return .again(
                 afterMillis: millis, Failure(count: failures, error: error(kind, outcome, failures, asked, budget)))
         case (.end(let pause), .answered(let response)):
-            if let pause { pauses.lengthen(origin, until: time.boot + pause, status: response.status) }
+            let now = time.boot
+            if let pause { pauses.lengthen(origin, until: now + pause, status: response.status) }
             // Also told when somebody else's request started the pause, or a longer one.
-            let left = pauses.running(origin, now: time.boot).map { $0.until - time.boot }
+            let left = pauses.leftMillis(origin, now: now)
             return .end(error(kind, outcome, failures, left ?? asked, budget))
         case (.end, .failed), (.accept, .failed):
             return .end(error(kind, outcome, failures, nil, budget))

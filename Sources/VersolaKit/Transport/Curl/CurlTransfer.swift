@@ -5,7 +5,7 @@ import CShims
 final class CurlTransfer {
     let easy: UnsafeMutableRawPointer
 
-    private let host: String
+    private let target: URLParts
     private let completion: (Result<HTTPResponse, TransportFailure>) -> Void
     private let limit: Int
     // What curl keeps pointers to; the body is zeroed when it goes.
@@ -29,7 +29,7 @@ final class CurlTransfer {
     ) {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
-        self.host = parts.host
+        target = parts
         self.url = url
         self.trust = trust
         self.limit = settings.responseLimit
@@ -210,7 +210,7 @@ extension CurlTransfer {
             ? "the connection ended before an answer; not sent again"
             : String(decoding: message.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
         return .failure(
-            TransportFailure(verdict, easy: easy, host: host, message: text, mayHaveBeenSent: sendings > 0))
+            TransportFailure(verdict, easy: easy, to: target, message: text, mayHaveBeenSent: sendings > 0))
     }
 
     private func response(_ body: [UInt8]) -> HTTPResponse {
