@@ -119,7 +119,7 @@ import Testing
     @Test(arguments: [
         "at+jwt", "application/at+jwt", "AT+JWT", "Application/AT+jwt", "logout+jwt", "application/logout+jwt",
         "dpop+jwt",
-        "secevent+jwt", "application/secevent+jwt", "DPoP+JWT",
+        "secevent+jwt", "application/secevent+jwt", "DPoP+JWT", "at+jwt;v=1", "application/at+jwt; v=1",
     ])
     func aTokenOfAnotherKindIsRefused(type: String) throws {
         expect(
@@ -127,7 +127,7 @@ import Testing
             for: "{\"alg\":\"ES256\",\"typ\":\"\(type)\"}")
     }
 
-    @Test(arguments: ["JWT", "jwt", "application/jwt", "JOSE", "", "ID"])
+    @Test(arguments: ["JWT", "jwt", "application/jwt", "application/jwt;v=\\\"at+jwt\\\"", "JOSE", "", "ID", ";"])
     func otherTypesAreAccepted(type: String) throws {
         let token = key.sign(header: "{\"alg\":\"ES256\",\"typ\":\"\(type)\"}", payload: "{}")
         #expect(rejection(token, try keySet(key.jwk())) == nil)

@@ -24,7 +24,7 @@ struct JWSHeader: Equatable, Sendable {
         guard let algorithm = SignatureAlgorithm(rawValue: members.algorithm) else {
             throw .rejected("The token's signature algorithm is not one of those accepted.")
         }
-        if let type = members.type, Self.otherTokens.contains(Self.mediaType(type)) {
+        if let type = members.type, Self.otherTokens.contains(Self.shortType(type)) {
             throw .rejected("The token's header says that it is another kind of token (RFC 8725 §3.11).")
         }
         self.algorithm = algorithm
@@ -33,9 +33,9 @@ struct JWSHeader: Equatable, Sendable {
 
     private static let otherTokens = ["at+jwt", "logout+jwt", "dpop+jwt", "secevent+jwt"]
 
-    /// Media types are compared without case, and `application/` may be left out (RFC 7515 §4.1.9).
-    private static func mediaType(_ type: String) -> String {
-        let type = type.lowercased()
+    /// A media type whose `application/` may be left out (RFC 7515 §4.1.9).
+    private static func shortType(_ type: String) -> String {
+        let type = mediaType(type)
         let prefix = "application/"
         return type.hasPrefix(prefix) ? String(type.dropFirst(prefix.count)) : type
     }

@@ -6,6 +6,7 @@ extension Worker {
     func userInfo() async throws(OAuthError) -> String {
         let budget = OperationBudget(time, configuration.retryPolicy)
         let token = try await accessToken(TokenOptions(), budget)
+        var asked = session.contents.grant?.generation
         let metadata = try await metadata.metadata(budget: budget)
         guard let endpoint = metadata.userInfoEndpoint else {
             throw .configuration(.providerUnsupported, "UserInfo: the provider has no such endpoint")
@@ -13,18 +14,26 @@ extension Worker {
         var request = UserInfo.request(token, endpoint: endpoint)
         var answer = try await sender.send(.userInfo, request, budget: budget).get()
         if answer.response.status == 401 {
-            request = UserInfo.request(
-                try await replacement(for: token, refusedBy: answer.response, budget), endpoint: endpoint)
+            let fresh = try await replacement(for: token, of: asked, refusedBy: answer.response, budget)
+            asked = session.contents.grant?.generation
+            request = UserInfo.request(fresh, endpoint: endpoint)
             answer = try await sender.send(.userInfo, request, budget: budget).get()
-            if answer.response.status == 401 { throw refusal(answer.response) }
+            if answer.response.status == 401 { throw refusal(answer.response, to: asked) }
         }
         guard (200...299).contains(answer.response.status) else { throw .landing(answer) }
-        guard let subject = session.contents.grant?.login.subject else { throw .sessionExpired }
         let payload =
             UserInfo.isSigned(answer.response)
             ? try await verifiedPayload(answer.response, metadata, budget) : answer.response.body
-        guard let claims = try UserInfo.claims(payload, subject: subject) else { throw .server(answer) }
-        return claims
+        // Only now: keys may have been loaded for the payload, and nobody may be signed in any more.
+        guard let grant = session.contents.grant else { throw .sessionExpired }
+        do throws(OAuthError) {
+            guard let claims = try UserInfo.claims(payload, subject: grant.login.subject) else { throw .server(answer) }
+            return claims
+        } catch {
+            // No forgery: it is about who was signed in when it was asked for, and somebody else is by now.
+            guard case .configuration(.userInfoRejected, _) = error, asked != grant.generation else { throw error }
+            throw .sessionExpired
+        }
     }
 
     private func verifiedPayload(
@@ -46,9 +55,9 @@ extension Worker {
 
     /// After a 401 that a fresher token may mend: the current token if it is another by now, else that of one refresh.
     private func replacement(
-        for token: Token, refusedBy response: HTTPResponse, _ budget: OperationBudget
+        for token: Token, of generation: Int64?, refusedBy response: HTTPResponse, _ budget: OperationBudget
     ) async throws(OAuthError) -> Token {
-        let refusal = refusal(response)
+        let refusal = refusal(response, to: generation)
         guard case .reauthenticate = refusal else { throw refusal }
         let contents = session.contents
         if let current = contents.accessToken, current.value != token.value { return Token(current) }
@@ -57,11 +66,13 @@ extension Worker {
     }
 
     /// What a 401 means when no refresh is to follow. A step-up challenge is held from now on; a newer one replaces it.
-    private func refusal(_ response: HTTPResponse) -> OAuthError {
+    private func refusal(_ response: HTTPResponse, to generation: Int64?) -> OAuthError {
+        // What was asked for a session that is over is no matter of the one that is there now.
+        guard let grant = session.contents.grant, grant.generation == generation else { return .sessionExpired }
         switch UnauthorizedVerdict(response) {
         case .stepUp(let challenge):
             let error = OAuthError.stepUp(challenge, "UserInfo: stronger or fresher authentication is asked for")
-            session.update(reason: error) { if $0.grant != nil { $0.facts.challenge = challenge } }
+            session.update(reason: error) { $0.facts.challenge = challenge }
             return error
         case .tokenRejected:
             return .reauthenticate(.sessionRejected, "UserInfo: the access token was refused")

@@ -14,9 +14,7 @@ enum UserInfo {
 
     /// Signed answers say so (§5.3.2); everything else is judged as JSON, whatever its label.
     static func isSigned(_ response: HTTPResponse) -> Bool {
-        let type = response.values("Content-Type").first ?? ""
-        let name = type.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
-        return name.lowercased() == "application/jwt"
+        mediaType(response.values("Content-Type").first ?? "") == "application/jwt"
     }
 
     /// The claims of an answer that was not signed, or whose signature was checked.
