@@ -4,7 +4,7 @@ import Testing
 @testable import VersolaKit
 
 /// Whose claims UserInfo's answer holds (OpenID Connect Core §5.3, behaviour §7).
-@Suite struct UserInfoTests {
+@Suite(.timeLimit(.minutes(1))) struct UserInfoTests {
     private static let now: Int64 = 1_764_493_000
     private let key = TestKey.es256
 
@@ -96,5 +96,73 @@ import Testing
         UserInfo.verify(
             token, keys: try keySet(key.jwk(["kid": "k"])), issuer: "https://op.example/K", clientID: "app-K",
             clockSkew: 60, now: Self.now * 1000)
+    }
+
+    // MARK: Whose
+
+    @Test func anAnswerAboutTheOneWhoWasSignedInWhenItWasAskedIsOfASessionThatIsOver() async throws {
+        let harness = try await Harness.signedIn()
+        let asked = harness.transport.hold(.userInfo)
+        let call = harness.client.startUserInfo()
+        _ = try await asked.sent()
+        harness.provider.change { $0.claims = ["sub": "\"bob\""] }
+        try await harness.signIn()
+        asked.release()
+        #expect(await call.failure() == .reauthenticate(.sessionExpired))
+        #expect(harness.client.state == .authenticated)
+        try await harness.close()
+    }
+
+    @Test func itIsHandedOutWhenTheSamePersonSignedInAgainMeanwhile() async throws {
+        let harness = try await Harness.signedIn()
+        let asked = harness.transport.hold(.userInfo)
+        let call = harness.client.startUserInfo()
+        _ = try await asked.sent()
+        try await harness.signIn()
+        asked.release()
+        #expect(try await call.value() == "{\"sub\":\"alice\"}")
+        try await harness.close()
+    }
+
+    @Test func aChallengeToASessionThatIsOverIsNotHeldAgainstTheOneThatIsThere() async throws {
+        let harness = try await Harness.signedIn()
+        let asked = harness.transport.hold(.userInfo)
+        let call = harness.client.startUserInfo()
+        _ = try await asked.sent()
+        try await harness.signIn()
+        asked.release(
+            .json(
+                401, "",
+                [HTTPField(name: "WWW-Authenticate", value: "Bearer error=\"insufficient_user_authentication\"")]))
+        // A 401 to a token no longer current is replayed with the current one (behaviour §5).
+        #expect(try await call.value() == "{\"sub\":\"alice\"}")
+        #expect(harness.client.state == .authenticated)
+        try await harness.close()
+    }
+
+    @Test func nothingIsHandedOutWhenTheSessionEndedWhileTheKeysWereLoaded() async throws {
+        let harness = try await Harness.signedIn()
+        let signed = harness.provider.key.sign("{\"sub\":\"alice\"}", kid: "new")
+        harness.transport.next(
+            .userInfo,
+            .success(
+                HTTPResponse(
+                    status: 200, fields: [HTTPField(name: "Content-Type", value: "application/jwt")],
+                    body: Array(signed.utf8))))
+        let keys = harness.transport.hold(.keySet)
+        let call = harness.client.startUserInfo()
+        _ = try await keys.sent()
+        _ = try await harness.client.logout()
+        keys.release(.json(200, "{\"keys\":[\(harness.provider.key.jwk(["kid": "new"]))]}"))
+        #expect(await call.failure() == .reauthenticate(.sessionExpired))
+        try await harness.close()
+    }
+
+    @Test func nobodysClaimsAreHandedOutWhenTheSessionIsTheSame() async throws {
+        let harness = try await Harness.signedIn()
+        harness.transport.next(.userInfo, .json(200, "{\"sub\":\"bob\"}"))
+        #expect(await failure { try await harness.client.userInfo() } == .configuration(.userInfoRejected))
+        #expect(try await harness.client.userInfo() == "{\"sub\":\"alice\"}")
+        try await harness.close()
     }
 }
