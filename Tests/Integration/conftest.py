@@ -14,7 +14,7 @@ import pytest
 from peers import PEERS, Peer
 from person_at_browser import PersonAtBrowser
 from running_peer import RunningPeer, Unavailable, start
-from walker import ALICE, Person
+from walker import ALICE, Person, Walker
 
 if TYPE_CHECKING:
     import versola
@@ -100,8 +100,9 @@ def person(running: RunningPeer) -> Iterator[Callable[..., PersonAtBrowser]]:
     """Puts somebody before a browser of the running peer."""
     people: list[PersonAtBrowser] = []
 
-    def sit_down(who: Person = ALICE) -> PersonAtBrowser:
-        people.append(PersonAtBrowser(running.peer.browser(who), running.redirect_uri))
+    def sit_down(who: Person = ALICE, *, before: Walker | None = None) -> PersonAtBrowser:
+        """`before`: a browser that was used already, in place of a fresh one."""
+        people.append(PersonAtBrowser(before or running.peer.browser(who), running.redirect_uri))
         return people[-1]
 
     yield sit_down

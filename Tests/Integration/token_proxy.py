@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands before a provider's token endpoint and writes down what passes: which process sent which credential."""
+"""Stands before endpoints of a provider and writes down what passes: which process sent which credential."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-_NOT_PASSED_ON = {"host", "connection", "content-length", "transfer-encoding", "keep-alive"}
+# Of the connection (RFC 9110 §7.6.1), and what would make an answer unreadable on its way.
+_NOT_PASSED_ON = {"host", "connection", "content-length", "transfer-encoding", "keep-alive", "accept-encoding"}
 
 
 class _Server(ThreadingHTTPServer):
@@ -23,6 +24,30 @@ class _Server(ThreadingHTTPServer):
         # Whoever was killed resets its connection.
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Passing:
+    """A request on its way to the provider."""
+
+    member: str
+    """The member of the metadata that names the endpoint."""
+    sender: str
+    method: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Passed:
+    """What is answered to it."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        return next((value for one, value in self.headers if one.lower() == name.lower()), None)
 
 
 @dataclass
@@ -38,18 +63,23 @@ class Sending:
 
 
 class TokenProxy:
-    """Use as a context. Every sender has a URL of its own, so that a request tells whose it is."""
+    """Use as a context. Every sender has URLs of its own, so that a request tells whose it is."""
+
+    stands_before: tuple[str, ...] = ("token_endpoint",)
+    """Members of the metadata; whatever else there is, the app reaches at the provider."""
 
     def __init__(self, metadata: dict[str, Any], *, iss_in_redirect: bool) -> None:
         self._metadata = metadata
         self._iss_in_redirect = iss_in_redirect
-        self._target = urlsplit(metadata["token_endpoint"])
         self._lock = threading.Lock()
         self._sent: list[Sending] = []
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                proxy._pass_on(self)
 
             def do_POST(self) -> None:
                 proxy._pass_on(self)
@@ -71,20 +101,24 @@ class TokenProxy:
         self._server.server_close()
         self._thread.join()
 
+    def url(self, member: str, sender: str = "app") -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/{member}/{sender}"
+
     def endpoints(self, sender: str = "app") -> dict[str, Any]:
-        """The members of ProviderEndpoints: the provider's own but for the token endpoint."""
-        optional = {
-            "revocation_endpoint": self._metadata.get("revocation_endpoint"),
-            "user_info_endpoint": self._metadata.get("userinfo_endpoint"),
-            "end_session_endpoint": self._metadata.get("end_session_endpoint"),
-        }
+        """The members of ProviderEndpoints: the provider's own but for those that this stands before."""
+
+        def endpoint(member: str) -> str | None:
+            return self.url(member, sender) if member in self.stands_before else self._metadata.get(member)
+
         return {
             "issuer": self._metadata["issuer"],
-            "authorization_endpoint": self._metadata["authorization_endpoint"],
-            "token_endpoint": f"http://127.0.0.1:{self._server.server_port}/{sender}",
-            "jwks_uri": self._metadata["jwks_uri"],
+            "authorization_endpoint": endpoint("authorization_endpoint"),
+            "token_endpoint": endpoint("token_endpoint"),
+            "jwks_uri": endpoint("jwks_uri"),
             "iss_in_redirect": self._iss_in_redirect,
-            **optional,
+            "revocation_endpoint": endpoint("revocation_endpoint"),
+            "user_info_endpoint": endpoint("userinfo_endpoint"),
+            "end_session_endpoint": endpoint("end_session_endpoint"),
         }
 
     def sent(self, grant_type: str | None = None) -> list[Sending]:
@@ -97,23 +131,33 @@ class TokenProxy:
             by_token.setdefault(one.form["refresh_token"], []).append(one)
         return list(by_token.values())
 
-    def _pass_on(self, handler: BaseHTTPRequestHandler) -> None:
-        body = handler.rfile.read(int(handler.headers["Content-Length"]))
-        sending = Sending(handler.path.strip("/"), dict(parse_qsl(body.decode())))
-        with self._lock:
-            self._sent.append(sending)
-        headers = {name: value for name, value in handler.headers.items() if name.lower() not in _NOT_PASSED_ON}
-        with contextlib.closing(http.client.HTTPConnection(self._target.netloc, timeout=30)) as connection:
-            connection.request("POST", self._target.path, body, headers)
+    def answer(self, passing: Passing) -> Passed:
+        """What is told to the sender: what the provider says."""
+        target = urlsplit(self._metadata[passing.member])
+        with contextlib.closing(http.client.HTTPConnection(target.netloc, timeout=30)) as connection:
+            connection.request(passing.method, target.path, passing.body or None, passing.headers)
             answer = connection.getresponse()
-            said = answer.read()
-        sending.status = answer.status
+            headers = [(name, value) for name, value in answer.getheaders() if name.lower() not in _NOT_PASSED_ON]
+            return Passed(answer.status, headers, answer.read())
+
+    def _pass_on(self, handler: BaseHTTPRequestHandler) -> None:
+        member, sender, *_ = handler.path.strip("/").split("/")
+        headers = {name: value for name, value in handler.headers.items() if name.lower() not in _NOT_PASSED_ON}
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+        passing = Passing(member, sender, handler.command, headers, body)
+        if member == "token_endpoint":
+            sending = Sending(sender, dict(parse_qsl(body.decode())))
+            with self._lock:
+                self._sent.append(sending)
+            passed = self.answer(passing)
+            sending.status = passed.status
+        else:
+            passed = self.answer(passing)
         # Whoever was killed meanwhile reads nothing any more.
         with contextlib.suppress(ConnectionError):
-            handler.send_response_only(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in _NOT_PASSED_ON:
-                    handler.send_header(name, value)
-            handler.send_header("Content-Length", str(len(said)))
+            handler.send_response_only(passed.status)
+            for name, value in passed.headers:
+                handler.send_header(name, value)
+            handler.send_header("Content-Length", str(len(passed.body)))
             handler.end_headers()
-            handler.wfile.write(said)
+            handler.wfile.write(passed.body)

@@ -53,13 +53,13 @@ class SigningKeys:
         """A key of the right kind that is published nowhere."""
         return _shared_key(alg, -1)
 
-    def rotate(self, alg: str = "RS256", *, keep_old: bool = False) -> None:
+    def rotate(self, alg: str = "RS256", *, keep_old: bool = False, to: Key | None = None) -> None:
         """The next token is signed by a new key with a new `kid`; the old one leaves the set unless it is kept."""
         if alg in self._current and keep_old:
             self._retired.append(self.public(alg))
-        self._current.pop(alg, None)
         self._turns[alg] = self._turns.get(alg, 0) + 1
-        self.use(alg)
+        key = to or _shared_key(alg, self._turns[alg])
+        self._current[alg] = (f"{alg.lower()}-{next(_numbers)}", key)
 
     def put(self, alg: str, key: Key) -> str:
         """The next token is signed by this key; tells its `kid`."""

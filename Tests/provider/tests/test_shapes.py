@@ -15,6 +15,7 @@ from joserfc.errors import BadSignatureError
 from joserfc.jwk import KeySet
 
 from provider import Provider
+from provider.keys import make_key
 
 from .native_client import NativeClient
 
@@ -79,6 +80,9 @@ def test_a_rotated_key_leaves_the_set_unless_kept(provider: Provider, client: Na
     new = client.sign_in()["id_token"]
     jws.deserialize_compact(new, key_set(provider), algorithms=["RS256"])
     assert parts(new)[0]["kid"] in kids and parts(new)[0]["kid"] != parts(old)[0]["kid"]
+    mine = make_key("RS256")
+    provider.keys.rotate(to=mine)
+    jws.deserialize_compact(client.sign_in()["id_token"], mine, algorithms=["RS256"])
 
 
 def test_token_answers(provider: Provider, client: NativeClient) -> None:
