@@ -64,6 +64,17 @@ class App:
     def token(self) -> str:
         return self.client.access_token(timeout=30).value
 
+    def refresh(self) -> str:
+        return self.client.refresh(timeout=30).value
+
+    def refusal(self) -> list[Any]:
+        """Of a refresh, by the provider or by a pause: attempts, and the seconds to wait."""
+        try:
+            self.client.refresh(timeout=30)
+        except versola.RecoverableError as error:
+            return [error.attempts, error.retry_after and error.retry_after.total_seconds()]
+        raise AssertionError("the refresh was not refused")
+
     def state(self) -> str:
         return self.client.state.name
 

@@ -8,7 +8,6 @@ random times: a few by default, a thousand with VERSOLA_TEST_FULL=1.
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import shutil
 import subprocess
@@ -19,18 +18,12 @@ from pathlib import Path
 import pytest
 from versola import OAuthClient, ReauthenticateCause, SessionState, VersolaError
 
-from cases import FULL, OWN_SCHEME, Bench, Person, Program, bench_fixture  # noqa: F401
+from cases import FULL, OWN_SCHEME, Bench, Person, Program, bench_fixture, unavailable  # noqa: F401
 from provider import walk
 
 FILE_CALLS = ["write", "fsync", "/^rename", "/^unlink", "fallocate", "ftruncate"]
 NETWORK_CALLS = ["/^send", "/^recv"]
 FAR = 80
-
-
-def unavailable(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"NOT TESTED, and in CI that is a failure: {reason}", pytrace=False)
-    pytest.skip(f"NOT TESTED: {reason}")
 
 
 def io_thread(program: Program) -> str:

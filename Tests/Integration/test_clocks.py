@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from provider import Provider
+from provider import Answer, Provider
 
 CLOCKS = Path(__file__).resolve().parents[1] / "time" / "clocks.c"
 DRIVEN = Path(__file__).with_name("driven.py")
@@ -199,3 +199,35 @@ def test_a_login_that_waits_for_its_browser_is_over_after_ten_minutes_of_sleep(
     with pytest.raises(Failed, match="PENDING_REQUEST_EXPIRED"):
         app.end_login()
     assert provider.requests("token") == []
+
+
+def test_a_pause_runs_while_the_machine_sleeps_and_by_no_wall_clock(provider: Provider, start: Start) -> None:
+    app = start()
+    app.open(**settings(provider))
+    app.login()
+    provider.token_response.remove("id_token")
+    provider.script("token", Answer(status=429, headers={"Retry-After": "600"}))
+    assert app.refusal() == [1, 600]
+    app.set_wall_clock(YEAR)
+    attempts, left = app.refusal()
+    assert attempts == 0 and 10 < left <= 600
+    app.suspend(590)
+    attempts, left = app.refusal()
+    assert attempts == 0 and 0 < left <= 10
+    assert refreshes(provider) == 1
+    app.suspend(10)
+    assert app.refresh() and refreshes(provider) == 2
+
+
+@pytest.mark.parametrize("off_by", [-50 * YEAR, YEAR])
+@pytest.mark.parametrize("date", ["Fri, 30 Oct 2026 12:10:00 GMT", "Friday, 30-Oct-26 12:10:00 GMT"])
+def test_b29_a_wrong_wall_clock_changes_nothing_for_a_date_in_retry_after(
+    provider: Provider, start: Start, date: str, off_by: int
+) -> None:
+    app = start()
+    app.open(**settings(provider))
+    app.login()
+    app.set_wall_clock(off_by)
+    headers = {"Date": "Fri, 30 Oct 2026 12:00:00 GMT", "Retry-After": date}
+    provider.script("token", Answer(status=503, headers=headers))
+    assert app.refusal() == [1, 600]

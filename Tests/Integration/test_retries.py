@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-import resource
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provider import Accept, Answer, Cut, Provider, walk
+from provider import Accept, Answer, Cut, Gate, Provider, walk
+from wire import Connection, Wire
 
 if TYPE_CHECKING:
     from versola import OAuthClient, RecoverableError, RetryPolicy
@@ -232,6 +232,24 @@ def test_b29_a_malformed_retry_after_is_as_if_there_were_none(
     assert refreshes(provider) == 2
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Fri, 30 Oct 2026 12:10:00 GMT",
+        "Friday, 30-Oct-26 12:10:00 GMT",
+        "Fri Oct 30 12:10:00 2026",
+        "Mon, 30 Oct 2026 12:10:00 GMT",
+    ],
+    ids=["imf-fixdate", "rfc850", "asctime", "wrong weekday"],
+)
+def test_b29_a_date_counts_from_the_answers_own(provider: Provider, client: OAuthClient, date: str) -> None:
+    headers = {"Date": "Fri, 30 Oct 2026 12:00:00 GMT", "Retry-After": date}
+    provider.script("token", Answer(status=429, headers=headers))
+    error = server_error(lambda: client.access_token(force=True))
+    assert error.attempts == 1
+    assert error.retry_after is not None and error.retry_after.total_seconds() == 600
+
+
 def test_b29_a_huge_retry_after_is_a_day(provider: Provider, client: OAuthClient) -> None:
     provider.script("token", Answer(status=429, headers={"Retry-After": "9" * 400}))
     error = server_error(lambda: client.access_token(force=True))
@@ -295,71 +313,85 @@ def test_a_logout_inside_the_pause_erases_the_session_and_says_that_nothing_was_
     assert provider.requests("revocation") == []
 
 
-class RawEndpoint:
-    """A listening socket that answers 429 to whatever comes, and counts connections and bytes."""
+@pytest.mark.parametrize("endpoint", ["token_endpoint", "userinfo_endpoint"])
+def test_a_paused_call_sends_no_byte(provider: Provider, new_client: NewClient, endpoint: str) -> None:
+    def slow_down(connection: Connection) -> None:
+        connection.read_request()
+        connection.send(b"HTTP/1.1 429 Slow\r\nRetry-After: 60\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
-    def __init__(self) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/userinfo"
-        self.connections = 0
-        self.bytes = 0
-        self._thread = threading.Thread(target=self._serve)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            with connection:
-                self.connections += 1
-                self.bytes += len(connection.recv(65536))
-                connection.sendall(
-                    b"HTTP/1.1 429 Slow\r\nRetry-After: 60\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-                )
-
-    def close(self) -> None:
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        self._thread.join(10)
-
-
-def test_a_paused_call_sends_no_byte(provider: Provider, new_client: NewClient) -> None:
-    endpoint = RawEndpoint()
-    try:
-        provider.metadata["userinfo_endpoint"] = endpoint.url
-        client = new_client()
-        client.login(timeout=PATIENCE)
-        assert server_error(client.user_info).attempts == 1
-        seen = (endpoint.connections, endpoint.bytes)
-        assert seen[0] == 1 and seen[1] > 0
+    provider.script("discovery", Answer(headers={"Cache-Control": "no-store"}), times=None)
+    client = new_client()
+    client.login(timeout=PATIENCE)
+    calls = {"token_endpoint": client.refresh, "userinfo_endpoint": client.user_info}
+    refused = calls.pop(endpoint)
+    with Wire(slow_down) as wire:
+        provider.metadata[endpoint] = f"http://127.0.0.1:{wire.port}/"
+        assert server_error(refused).attempts == 1
+        [connection], received = wire.connections, wire.received
+        assert b" / HTTP/1.1\r\n" in received
         for _ in range(100):
-            assert server_error(client.user_info).attempts == 0
-        assert (endpoint.connections, endpoint.bytes) == seen
+            assert server_error(refused).attempts == 0
+        assert (wire.connections, wire.received) == ([connection], received)
         # Another port is another origin.
-        assert client.access_token(force=True).value
-    finally:
-        endpoint.close()
+        [granted] = calls.values()
+        assert granted()
+
+
+@pytest.mark.parametrize(
+    "answer", [Answer(status=404), Answer(body="no JSON"), Answer(status=501)], ids=["404", "unreadable", "501"]
+)
+def test_an_error_tells_of_the_pause_that_began_while_its_request_was_on_the_wire(
+    provider: Provider, client: OAuthClient, new_client: NewClient, answer: Answer
+) -> None:
+    gate = Gate()
+    provider.script("userinfo", dataclasses.replace(answer, gate=gate))
+    other = new_client()
+    other.login(timeout=PATIENCE)
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(server_error, client.user_info)
+        provider.wait_for("userinfo")
+        provider.script("token", SLOW_DOWN)
+        server_error(lambda: other.access_token(force=True))
+        gate.open()
+        error = told.result(PATIENCE)
+    assert (error.status, error.attempts) == (answer.status or 200, 1)
+    assert error.retry_after is not None and 0 < error.retry_after.total_seconds() <= 60
+    assert len(provider.requests("userinfo")) == 1
 
 
 # --- Answers without end ----------------------------------------------------------------------------------------------
+
+
+def peak_memory() -> int:
+    """KiB since the last call; the scripted provider lives in this process, too."""
+    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    Path("/proc/self/clear_refs").write_text("5")
+    return int(line.split()[1])
 
 
 @pytest.mark.parametrize(
     "answer", [Answer(endless=True), Answer(gzip=True, pad=200 << 20)], ids=["endless body", "gzip bomb"]
 )
 def test_b32_a_body_over_the_limit_is_one_failed_request_and_no_memory(
-    provider: Provider, new_client: NewClient, answer: Answer
+    provider: Provider, client: OAuthClient, new_client: NewClient, answer: Answer
 ) -> None:
-    provider.script("discovery", answer)
-    client = new_client()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert server_error(lambda: client.login(timeout=PATIENCE)).attempts == 1
-    # The scripted provider lives in this process, too.
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
-    assert len(provider.requests("discovery")) == 1
-    assert client.login(timeout=PATIENCE).subject == "alice"
+    for endpoint in ("discovery", "token", "userinfo"):
+        provider.script(endpoint, answer)
+    calls = {
+        "discovery": lambda: new_client().login(timeout=PATIENCE),
+        "token": lambda: client.access_token(force=True),
+        "userinfo": client.user_info,
+    }
+    peak_memory()
+    before = peak_memory()
+    for endpoint, call in calls.items():
+        sent = len(provider.requests(endpoint))
+        error = server_error(call)
+        assert (error.status, error.attempts) == (200, 1)
+        assert len(provider.requests(endpoint)) == sent + 1
+    assert peak_memory() - before < 64 << 10
+    assert client.user_info()["sub"] == "alice"
+    assert new_client().login(timeout=PATIENCE).subject == "alice"
 
 
 def test_b32_a_byte_a_second_ends_at_the_request_timeout_each_time(provider: Provider, new_client: NewClient) -> None:

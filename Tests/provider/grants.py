@@ -63,6 +63,8 @@ class GrantStore:
 
     rotate: bool = True
     code_lifetime: float = 60.0
+    token_bytes: int = 24
+    """Of randomness in each token: how long it is."""
     reuses: list[Reuse] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -90,7 +92,7 @@ class GrantStore:
 
     def issue_refresh_token(self, grant: Authorization) -> str:
         with self._lock:
-            token = secrets.token_urlsafe(24)
+            token = secrets.token_urlsafe(self.token_bytes)
             self._refresh_tokens[token] = _RefreshToken(grant)
             return token
 
@@ -108,7 +110,7 @@ class GrantStore:
 
     def issue_access_token(self, grant: Authorization, lifetime: float) -> str:
         with self._lock:
-            token = secrets.token_urlsafe(24)
+            token = secrets.token_urlsafe(self.token_bytes)
             self._access_tokens[token] = _AccessToken(grant, time.monotonic() + lifetime)
             return token
 
@@ -135,6 +137,11 @@ class GrantStore:
         with self._lock:
             for token in self._access_tokens.values():
                 token.revoked = True
+
+    def refresh_tokens(self) -> list[str]:
+        """Those that can be spent, the oldest first."""
+        with self._lock:
+            return [token for token, one in self._refresh_tokens.items() if not one.spent and not one.grant.revoked]
 
     def issued(self) -> set[str]:
         """Every credential ever handed out: what no log and no error may show."""
