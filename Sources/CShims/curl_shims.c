@@ -4,7 +4,6 @@
 
 #include <limits.h>
 #include <openssl/crypto.h>
-#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
@@ -76,7 +75,6 @@ int shim_pem_certificate_count(const void *pem, size_t count) {
     if (!bio) return -1;
     STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, NULL, NULL);
     BIO_free(bio);
-    ERR_clear_error();
     if (!infos) return -1;
     int certificates = 0;
     for (int i = 0; i < sk_X509_INFO_num(infos); i++)

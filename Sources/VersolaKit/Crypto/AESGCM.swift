@@ -11,12 +11,14 @@ enum AESGCM {
     static func seal(
         _ plaintext: Secret, key: Secret, nonce: [UInt8], authenticating data: [UInt8]
     ) throws(OAuthError) -> [UInt8] {
-        let cipher = try Cipher(key: key, nonce: nonce, encrypting: true)
-        try cipher.authenticate(data)
-        var sealed = try plaintext.withBytes { bytes throws(OAuthError) in try cipher.update(bytes) }
-        guard cipher.finish() else { throw .cryptoUnavailable("seal") }
-        sealed += try cipher.tag()
-        return sealed
+        try OpenSSL.whileThere { () throws(OAuthError) in
+            let cipher = try Cipher(key: key, nonce: nonce, encrypting: true)
+            try cipher.authenticate(data)
+            var sealed = try plaintext.withBytes { bytes throws(OAuthError) in try cipher.update(bytes) }
+            guard cipher.finish() else { throw .cryptoUnavailable("seal") }
+            sealed += try cipher.tag()
+            return sealed
+        }
     }
 
     /// The plaintext, or `nil` when the tag does not fit: the bytes, the key or the data are not what was sealed.
@@ -24,17 +26,19 @@ enum AESGCM {
         _ sealed: ArraySlice<UInt8>, key: Secret, nonce: [UInt8], authenticating data: [UInt8]
     ) throws(OAuthError) -> Secret? {
         guard sealed.count >= tagSize else { return nil }
-        let cipher = try Cipher(key: key, nonce: nonce, encrypting: false)
-        try cipher.authenticate(data)
-        let ciphertext = Secret(sealed.dropLast(tagSize))
-        var plaintext = try ciphertext.withBytes { bytes throws(OAuthError) in try cipher.update(bytes) }
-        defer { plaintext.wipe() }
-        try cipher.expect(tag: Array(sealed.suffix(tagSize)))
-        return cipher.finish() ? Secret(plaintext) : nil
+        return try OpenSSL.whileThere { () throws(OAuthError) in
+            let cipher = try Cipher(key: key, nonce: nonce, encrypting: false)
+            try cipher.authenticate(data)
+            let ciphertext = Secret(sealed.dropLast(tagSize))
+            var plaintext = try ciphertext.withBytes { bytes throws(OAuthError) in try cipher.update(bytes) }
+            defer { plaintext.wipe() }
+            try cipher.expect(tag: Array(sealed.suffix(tagSize)))
+            return cipher.finish() ? Secret(plaintext) : nil
+        }
     }
 }
 
-/// One use of OpenSSL's cipher context.
+/// One use of OpenSSL's cipher context, inside of `OpenSSL.whileThere`.
 private final class Cipher {
     private let context: OpaquePointer
 

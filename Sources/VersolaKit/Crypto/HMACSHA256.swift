@@ -8,8 +8,8 @@ enum HMACSHA256 {
     static func authenticate(_ bytes: [UInt8], key: Secret) throws(OAuthError) -> [UInt8] {
         guard let keyLength = Int32(exactly: key.count) else { throw .cryptoUnavailable("authenticate with HMAC") }
         var code = [UInt8](repeating: 0, count: size)
-        let done = key.withBytes {
-            HMAC(EVP_sha256(), $0.baseAddress, keyLength, bytes, bytes.count, &code, nil) != nil
+        let done = OpenSSL.quietly {
+            key.withBytes { HMAC(EVP_sha256(), $0.baseAddress, keyLength, bytes, bytes.count, &code, nil) != nil }
         }
         guard done else { throw .cryptoUnavailable("authenticate with HMAC") }
         return code

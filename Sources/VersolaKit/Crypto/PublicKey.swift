@@ -69,7 +69,7 @@ final class PublicKey: @unchecked Sendable {
     private init?(_ kind: Kind, signatureLength: Int, consuming key: OpaquePointer?) {
         guard let key else { return nil }
         // Every context holds a reference of its own.
-        defer { EVP_PKEY_free(key) }
+        defer { OpenSSL.free { EVP_PKEY_free(key) } }
         self.kind = kind
         self.signatureLength = signatureLength
         var contexts: [SignatureAlgorithm: OpaquePointer] = [:]
@@ -80,10 +80,10 @@ final class PublicKey: @unchecked Sendable {
     }
 
     deinit {
-        for context in contexts.values { EVP_MD_CTX_free(context) }
+        OpenSSL.free { for context in contexts.values { EVP_MD_CTX_free(context) } }
     }
 
-    /// A context of the caller's own; `nil` when the key is not for `algorithm`.
+    /// A context of the caller's own, inside of `OpenSSL.quietly`; `nil` when the key is not for `algorithm`.
     func makeContext(for algorithm: SignatureAlgorithm) -> OpaquePointer? {
         guard let prepared = contexts[algorithm], let copy = EVP_MD_CTX_new() else { return nil }
         // Without this the object, and `prepared` with it, might go right after the look-up above.

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import textwrap
 import urllib.request
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NoReturn
@@ -129,3 +132,71 @@ def settings(library: Any, provider: Provider) -> Dict[str, Any]:
         "store": "memory",
         "browser": walk,
     }
+
+
+# --- Programs of their own --------------------------------------------------------------------------------------------
+
+PREAMBLE = """
+import asyncio, os, signal, sys, threading, time
+import versola, versola.aio
+
+def client(**settings):
+    settings = {"store": "memory", "browser": None, **settings}
+    return versola.OAuthClient(
+        sys.argv[1], client_id="native-app", redirect_uri="http://127.0.0.1/callback", **settings
+    )
+
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + chr(10)).encode())  # one write: lines of threads stay whole
+
+def tell(client):
+    for change in client.session_states():
+        say(change.state.name)
+"""
+
+
+@pytest.fixture
+def program(library: Any, provider: Provider, tmp_path: Path) -> Iterator[Any]:
+    """Starts a Python program that has the preamble, the issuer as argument and a home of its own.
+
+    ``before`` comes before all imports.
+    """
+    environment: Dict[str, str] = {
+        **os.environ,
+        "PYTHONPATH": str(SOURCES),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "XDG_STATE_HOME": str(tmp_path),
+    }
+
+    started: "List[subprocess.Popen[str]]" = []
+
+    def start(source: str, before: str = "") -> "subprocess.Popen[str]":
+        command = [sys.executable, "-X", "dev", "-c", before + PREAMBLE + textwrap.dedent(source), provider.issuer]
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        # A test that failed may leave it, or a child of it, behind.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def finished(process: "subprocess.Popen[str]") -> "tuple[int, str, str]":
+    output, errors = process.communicate(timeout=30)
+    return process.returncode, output, errors
+
+
+def wait_for(process: "subprocess.Popen[str]", line: str) -> None:
+    assert process.stdout is not None
+    while process.stdout.readline().strip() != line:
+        assert process.poll() is None

@@ -8,6 +8,7 @@ import functools
 import gc
 import logging
 import os
+import sys
 import threading
 from typing import Any, AsyncIterator, Awaitable, Callable, Coroutine, Dict, List
 
@@ -207,6 +208,45 @@ def test_a_client_goes_to_a_new_loop_only_after_the_old_was_closed(settings: Set
     assert third.run_until_complete(client.access_token()).value
     third.run_until_complete(client.close())
     third.close()
+
+
+@pytest.mark.parametrize("name", ["asyncio", "uvloop"])
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_loop_that_is_gone_closes_the_clients_of_its_tasks(settings: Settings, name: str, is_held: bool) -> None:
+    loop = new_loop(name)
+    loop.set_exception_handler(lambda loop, context: None)  # it tells of the tasks that were left
+    held: List[versola.aio.OAuthClient] = []
+    complaints: List[Any] = []
+
+    async def wait_for_states() -> None:
+        async with versola.aio.OAuthClient(**{**settings, "browser": None}) as client:
+            if is_held:
+                held.append(client)
+            async for _ in client.session_states():
+                pass
+
+    async def wait_for_login() -> None:
+        async with versola.aio.OAuthClient(**{**settings, "browser": None}) as client:
+            await client.login()
+
+    async def begin() -> None:
+        for wait in (wait_for_states, wait_for_login):
+            asyncio.ensure_future(wait())
+        await asyncio.sleep(0.1)
+
+    hook, sys.unraisablehook = sys.unraisablehook, complaints.append
+    try:
+        loop.run_until_complete(begin())
+        loop.close()
+        del loop
+        # A client that nobody holds is garbage together with the coroutine that still closes it.
+        gc.collect()
+    finally:
+        sys.unraisablehook = hook
+    assert complaints == []
+    for client in held:
+        with pytest.raises(versola.ConfigurationError, match="closed"):
+            client.state  # noqa: B018
 
 
 def test_close_ends_every_waiting_call(run: Run, settings: Settings) -> None:

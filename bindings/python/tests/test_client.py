@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import datetime
 import functools
+import gc
 import json
 import logging
 import signal
+import sys
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List
 
 import pytest
 from conftest import Provider, fetch, redirect_of, walk
@@ -396,6 +398,26 @@ def test_a_browser_function_that_fails_leaves_the_login_waiting(
         assert login.join().result.subject == "alice"
     assert [record.levelname for record in caplog.records] == ["WARNING"] * warnings
     assert url not in caplog.text
+
+
+def test_a_client_may_be_garbage_together_with_the_generator_that_closes_it(settings: Settings) -> None:
+    complaints: List[Any] = []
+
+    def session(cycle: List[Any]) -> Iterator[SessionState]:
+        with versola.OAuthClient(**settings) as client:
+            yield client.state
+            cycle.clear()
+
+    cycle: List[Any] = []
+    cycle.append(session(cycle))
+    assert next(cycle[0]) is SessionState.UNAUTHENTICATED
+    hook, sys.unraisablehook = sys.unraisablehook, complaints.append
+    try:
+        del cycle
+        gc.collect()
+    finally:
+        sys.unraisablehook = hook
+    assert complaints == []
 
 
 def test_reopen_browser_calls_the_function_again(settings: Settings) -> None:

@@ -14,17 +14,21 @@ final class CurlTrust: Sendable {
         guard let extra = readFile(caFile, limit: 1 << 24) else {
             throw .configuration(.invalidConfiguration, "the CA file cannot be read")
         }
-        guard shim_pem_certificate_count(extra, extra.count) > 0 else {
+        guard Self.holdsCertificates(extra) else {
             throw .configuration(.invalidConfiguration, "the CA file holds no PEM certificates")
         }
         // A system without a bundle, or with a broken one, still has its directory, which curl reads in any case.
         let system = readFile(Self.systemBundle, limit: 1 << 24) ?? []
-        pem = shim_pem_certificate_count(system, system.count) > 0 ? system + [UInt8(ascii: "\n")] + extra : extra
+        pem = Self.holdsCertificates(system) ? system + [UInt8(ascii: "\n")] + extra : extra
     }
 
-    private static let systemBundle: String = {
+    private static func holdsCertificates(_ pem: [UInt8]) -> Bool {
+        OpenSSL.quietly { shim_pem_certificate_count(pem, pem.count) > 0 }
+    }
+
+    private static let systemBundle = OpenSSL.whileThere {
         let easy = curl_easy_init()
         defer { curl_easy_cleanup(easy) }
         return String(cString: easy.flatMap { shim_curl_get_string($0, CURLINFO_CAINFO) } ?? shim_openssl_ca_file())
-    }()
+    }
 }

@@ -38,7 +38,7 @@ final class IOLoop: @unchecked Sendable {
     }
 
     /// Never undone: other users of curl in the process, and this thread, may still be at work at exit.
-    private static let curlIsReady = shim_curl_global_init() == CURLE_OK
+    private static let curlIsReady = OpenSSL.whileThere { shim_curl_global_init() == CURLE_OK }
 
     /// False in a forked child, and when the thread could not be started (no descriptors, no memory).
     var isRunning: Bool { isStarted && getpid() == process }
@@ -134,11 +134,13 @@ extension IOLoop {
         watches[ObjectIdentifier(self)] = IOWatch(self, timer, .readable) { [unowned self] _ in fireTimers() }
         watchesChanged()
         while true {
-            let actions = inbox.withLock { exchange(&$0, with: []) }
-            for action in actions { action() }
-            var running: Int32 = 0
-            curl_multi_perform(multi, &running)
-            finishTransfers()
+            OpenSSL.whileThere {
+                let actions = inbox.withLock { exchange(&$0, with: []) }
+                for action in actions { action() }
+                var running: Int32 = 0
+                curl_multi_perform(multi, &running)
+                finishTransfers()
+            }
             armTimer()
             wait()
         }

@@ -72,29 +72,32 @@ def is_forked_child() -> bool:
 class Handle:
     """One reference to a native object that lives as long as this one: a client, a queue.
 
-    Passes as an argument to the library's functions. In a forked child it is inert: the native object belongs to the
-    parent, and its locks and threads did not come along.
+    Passes as an argument to the library's functions: as NULL when it was released before, which happens to what a
+    generator or coroutine still uses while both are collected as garbage. In a forked child it is inert: the native
+    object belongs to the parent, and its locks and threads did not come along.
     """
 
     __slots__ = ("_as_parameter_", "_forks", "__weakref__")
 
-    def __init__(self, pointer: Optional[int], release: Callable[[int], None]) -> None:
-        self._as_parameter_ = pointer
+    def __init__(self, pointer: Optional[int], release: Callable[[ctypes.c_void_p], None]) -> None:
+        self._as_parameter_ = ctypes.c_void_p(pointer)
         self._forks = _forks
         if pointer is not None:
-            finalizer = weakref.finalize(self, _release, release, pointer, _forks)
+            finalizer = weakref.finalize(self, _release, release, self._as_parameter_, _forks)
             # At exit a daemon thread may still be inside the library with this pointer. The process ends it all.
             finalizer.atexit = False  # type: ignore[misc, unused-ignore]
 
     @property
     def inert(self) -> bool:
-        """Whether this process is a forked child of the one that made the handle."""
-        return self._forks != _forks
+        """Whether it is of no use: released, or this process is a forked child of the one that made it."""
+        return self._forks != _forks or not self._as_parameter_
 
 
-def _release(release: Callable[[int], None], pointer: int, forks: int) -> None:
+def _release(release: Callable[[ctypes.c_void_p], None], pointer: ctypes.c_void_p, forks: int) -> None:
+    released = ctypes.c_void_p(pointer.value)
+    pointer.value = None
     if forks == _forks:
-        release(pointer)
+        release(released)
 
 
 # --- Values in -----------------------------------------------------------------------------------------------------

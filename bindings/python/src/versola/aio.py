@@ -16,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import functools
+from collections import deque
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Dict, Optional, Type
+from typing import TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Deque, Dict, Optional, Type
 
 from ._base import ClientBase
 from ._configuration import native_login_options, native_token_options
@@ -104,16 +105,22 @@ class _Answer(Receiver):
 class _Inbox(Receiver):
     """The session states for one observer."""
 
-    __slots__ = ("_messages",)
+    __slots__ = ("_messages", "_arrived")
 
     def __init__(self) -> None:
-        self._messages: "asyncio.Queue[Message]" = asyncio.Queue()
+        # Not asyncio.Queue: one that is waited for when its loop is gone complains.
+        self._messages: Deque[Message] = deque()
+        self._arrived = asyncio.Event()
 
     def put(self, message: Message) -> None:
-        self._messages.put_nowait(message)
+        self._messages.append(message)
+        self._arrived.set()
 
     async def get(self) -> Message:
-        return await self._messages.get()
+        while not self._messages:
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._messages.popleft()
 
     async def closed(self) -> None:
         while not isinstance(await self.get(), Closed):
@@ -215,7 +222,11 @@ class OAuthClient(ClientBase[_LoopEvents]):
         value: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        await self.close()
+        if kind is GeneratorExit or not _is_running():
+            # Nobody will resume this coroutine, as a rule because its loop is gone: it can await nothing more.
+            self._library.versola_client_close(self._handle)
+        else:
+            await self.close()
 
     # --- Operations -------------------------------------------------------------------------------------------------
 
@@ -239,6 +250,14 @@ class OAuthClient(ClientBase[_LoopEvents]):
                 timer.cancel()
         assert isinstance(message, Completion)
         return message.checked()
+
+
+def _is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class _SessionStates(AsyncIterator[SessionStateChange]):
