@@ -107,7 +107,7 @@ fuzz: ## feeds what comes from outside to libFuzzer; TARGET= one only, SECONDS=6
 		kept=build/fuzz/$$target; mkdir -p $$kept/corpus; \
 		echo "fuzzing $$target for $(SECONDS) s; what fails is kept in $$kept"; \
 		SWIFT_BACKTRACE=enable=no FUZZ_TARGET=$$target .build/fuzz/release/Fuzz -max_total_time=$(SECONDS) -timeout=10 -max_len=20000 \
-			-verbosity=0 -print_final_stats=1 -artifact_prefix=$$kept/ $$kept/corpus Tests/Fuzz/corpus/$$target; \
+			-dict=Tests/Fuzz/words -verbosity=0 -print_final_stats=1 -artifact_prefix=$$kept/ $$kept/corpus Tests/Fuzz/corpus/$$target; \
 	done
 
 tsan: ## the unit tests under ThreadSanitizer

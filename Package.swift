@@ -32,6 +32,6 @@ let package = Package(
 if Context.environment["VERSOLA_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
-            name: "Fuzz", dependencies: ["CShims", "VersolaKit"], path: "Tests/Fuzz", exclude: ["corpus"],
+            name: "Fuzz", dependencies: ["CShims", "VersolaKit"], path: "Tests/Fuzz", exclude: ["corpus", "words"],
             swiftSettings: strict))
 }

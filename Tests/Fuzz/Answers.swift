@@ -5,8 +5,22 @@
 @Sendable
 func fuzzMetadata(_ input: [UInt8]) {
     let undecodable = OAuthError.configuration(.providerUnsupported, "")
-    _ = try? ProviderMetadata(input, configuredIssuer: "https://op.example", undecodable: undecodable)
     _ = ProviderMetadata.wellKnownURL(issuer: text(input))
+    let issuer = "https://op.example"
+    let judged = try? ProviderMetadata(input, configuredIssuer: issuer, undecodable: undecodable)
+    guard let metadata = judged else { return }
+    precondition([issuer, issuer + "/"].contains { $0.utf8.elementsEqual(metadata.issuer.utf8) })
+    let endpoints = [
+        metadata.authorizationEndpoint, metadata.tokenEndpoint, metadata.jwksURI, metadata.revocationEndpoint,
+        metadata.userInfoEndpoint, metadata.endSessionEndpoint,
+    ]
+    for url in endpoints.compactMap(\.self) {
+        precondition(url.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "#") })
+        let start = text(Array(url.utf8.prefix(8))).lowercased()
+        precondition(start == "https://" || start.hasPrefix("http://") && URLParts(url)?.isLoopback == true)
+        let authority = url.split(separator: "/", maxSplits: 2)[1].prefix { $0 != "?" }
+        precondition(!authority.contains("@"))
+    }
 }
 
 /// The token endpoint's answer, good or bad.

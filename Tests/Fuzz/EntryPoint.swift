@@ -3,16 +3,21 @@ import Glibc
 
 @testable import VersolaKit
 
-/// What is fuzzed, by the name that `FUZZ_TARGET` gives. Each takes any bytes; it has failed when it traps.
+/// What is fuzzed, by the name that `FUZZ_TARGET` gives. Each takes any bytes; it has failed when it traps, of itself or because
+/// what was accepted breaks a rule that is judged here once more.
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "challenge": fuzzChallenge,
+    "idtoken": fuzzIDToken,
+    "json": fuzzJSON,
+    "jwks": fuzzJWKS,
+    "jws": fuzzJWS,
     "loopback": fuzzLoopback,
     "metadata": fuzzMetadata,
     "record": fuzzRecord,
     "redirect": fuzzRedirect,
     "retry": fuzzRetry,
-    "signed": fuzzSigned,
     "token": fuzzToken,
+    "userinfo": fuzzUserInfo,
 ]
 
 private let target: @Sendable ([UInt8]) -> Void = {

@@ -1,61 +1,153 @@
 // SPDX-License-Identifier: Apache-2.0
-import CShims
-
 @testable import VersolaKit
 
-/// A key that signs what is fuzzed: mutated tokens alone would never get past their signature.
-private struct SigningKey: @unchecked Sendable {  // read only
-    private let pair: OpaquePointer?
-    let keys: JWKSet?
+/// Any object.
+private struct Anything: Decodable {
+    private enum Names: CodingKey {}
 
-    init() {
-        pair = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, [UInt8](repeating: 7, count: 32), 32)
-        var raw = [UInt8](repeating: 0, count: 32)
-        var count = raw.count
-        EVP_PKEY_get_raw_public_key(pair, &raw, &count)
-        let jwk = #"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"\#(Base64URL.encode(raw))"}]}"#
-        keys = JWKSet(json: Array(jwk.utf8))
-    }
-
-    func sign(_ payload: [UInt8]) -> String {
-        let input = Base64URL.encode(#"{"alg":"EdDSA"}"#.utf8) + "." + Base64URL.encode(payload)
-        var signature = [UInt8](repeating: 0, count: 64)
-        var count = signature.count
-        let context = EVP_MD_CTX_new()
-        defer { EVP_MD_CTX_free(context) }
-        EVP_DigestSignInit(context, nil, nil, nil, pair)
-        EVP_DigestSign(context, &signature, &count, Array(input.utf8), input.utf8.count)
-        return input + "." + Base64URL.encode(signature)
+    init(from decoder: any Decoder) throws {
+        _ = try decoder.container(keyedBy: Names.self)
     }
 }
 
-private let key = SigningKey()
-private let now: WallMillis = 1_800_000_000_000
+/// The claims that are signed, when they can be judged: an object, `nil` for anything else. Skips what only the decoder's
+/// limit of depth decides.
+private func claims(_ input: [UInt8], _ judge: (Claims?) -> Void) {
+    do throws(JSONReader.Fault) {
+        judge(Claims(try JSONReader.object(input)))
+    } catch {
+        if error == .malformed { judge(nil) }
+    }
+}
 
-private let expectations = IDTokenExpectations(
-    issuer: "https://op.example", clientID: "app", nonce: "nonce", accessToken: "token", code: "code", maxAge: 60,
-    loginStartedAt: now / 1000)
-
-private let login = LoginClaims(issuer: "https://op.example", subject: "alice", audience: ["app"])
-
-/// First line: a signed token; second: a key set; the rest: claims, as they are and signed.
+/// Text that is to be a JSON object, as the two readers see it.
 @Sendable
-func fuzzSigned(_ input: [UInt8]) {
-    let parts = parts(input, 3)
-    if let jws = try? JWS(compact: text(parts[0])), let keys = JWKSet(json: parts[1]) {
-        _ = try? keys.verify(jws)
+func fuzzJSON(_ input: [UInt8]) {
+    let decoded = String(validating: input, as: UTF8.self).flatMap { try? StrictJSON.decode(Anything.self, from: $0) }
+    claims(input) { precondition(($0 == nil) == (decoded == nil)) }
+}
+
+/// First line: a header; the rest: a payload. Signed, they are accepted if the header's rules hold, and only then.
+@Sendable
+func fuzzJWS(_ input: [UInt8]) {
+    // Nobody forges a signature: of the tokens that are not signed here only the known ones are good.
+    if let jws = try? JWS(compact: text(input)), (try? PublishedTokens.keys.verify(jws)) != nil {
+        precondition(PublishedTokens.signingInputs.contains { $0.elementsEqual(jws.signingInput) })
     }
-    if let header = Base64URL.decode(parts[0][...]) { precondition(Base64URL.encode(header) == text(parts[0])) }
-    let claims = parts[2]
-    _ = try? UserInfo.claims(claims, subject: "alice")
-    guard let keys = key.keys else { preconditionFailure("no key") }
-    let token = key.sign(claims)
-    guard (try? keys.verify(JWS(compact: token))) != nil || token.utf8.count > JWS.longestToken else {
-        preconditionFailure("the signature is good")
+    let parts = parts(input, 2)
+    let (header, payload) = (parts[0], parts[1])
+    let token = SigningKey.shared.sign(payload, header: header)
+    let jws = try? JWS(compact: token)
+    if let jws {
+        precondition(jws.payload == payload)
+        precondition(Base64URL.encode(jws.signature) == String(token.suffix(86)))
     }
-    _ = IDTokenValidator.validate(token, keys: keys, expectations: expectations, now: now)
-    _ = IDTokenValidator.validateRefreshed(
-        token, keys: keys, expectations: .init(login: login, clientID: "app", accessToken: "token"), now: now)
-    _ = UserInfo.verify(
-        token, keys: keys, issuer: "https://op.example", clientID: "app", clockSkew: 60, now: now)
+    let accepted = jws.map { (try? SigningKey.shared.keys.verify($0)) != nil } ?? false
+    guard Base64URL.encode(header).utf8.count <= JWS.longestHeader, token.utf8.count <= JWS.longestToken else {
+        return precondition(!accepted)
+    }
+    claims(header) { claims in
+        precondition(accepted == (claims.map(headerHolds) ?? false))
+    }
+    guard accepted, !payload.isEmpty else { return }
+    var forged = Array(token.utf8)
+    forged[forged.count - 88] = forged[forged.count - 88] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+    precondition((try? SigningKey.shared.keys.verify(JWS(compact: text(forged)))) == nil)
+}
+
+/// Behaviour §6: the key has no `kid`, so a header that names one finds none.
+private func headerHolds(_ header: Claims) -> Bool {
+    guard header.says("alg", "EdDSA"), header.text("kid") == .absent, !header.has("crit") else { return false }
+    switch header.text("typ") {
+    case .absent: return true
+    case .wrong: return false
+    case .bytes(let type):
+        let name = type.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)[0]
+            .filter { $0 != 0x20 && $0 != 0x09 }.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }
+        let others = ["at+jwt", "logout+jwt", "dpop+jwt", "secevent+jwt"]
+        return !others.contains { name == Array($0.utf8) || name == Array("application/\($0)".utf8) }
+    }
+}
+
+/// The claims of an ID token: accepted if the rules hold, and only then.
+@Sendable
+func fuzzIDToken(_ input: [UInt8]) {
+    let (keys, token) = (SigningKey.shared.keys, SigningKey.shared.sign(input))
+    guard token.utf8.count <= JWS.longestToken else { return }
+    for maxAge in [nil, 60] as [Int64?] {
+        let verdict = IDTokenValidator.validate(
+            token, keys: keys, expectations: World.expectations(maxAge: maxAge), now: World.now)
+        claims(input) { claims in
+            let holds = claims.map { commonRulesHold($0, code: true) && loginRulesHold($0, maxAge: maxAge) } ?? false
+            precondition(((try? verdict.get()) != nil) == holds)
+        }
+        if let verified = try? verdict.get() { precondition(Array(verified.claimsJSON.utf8) == input) }
+    }
+    let refreshed = IDTokenValidator.validateRefreshed(
+        token, keys: keys,
+        expectations: .init(login: World.login, clientID: World.clientID, accessToken: World.accessToken),
+        now: World.now)
+    claims(input) { claims in
+        let holds = claims.map { commonRulesHold($0, code: false) && refreshRulesHold($0) } ?? false
+        precondition(((try? refreshed.get()) != nil) == holds)
+    }
+}
+
+private func commonRulesHold(_ claims: Claims, code: Bool) -> Bool {
+    guard claims.says("iss", World.issuer), let audience = claims.texts("aud") else { return false }
+    guard case .bytes(let subject) = claims.text("sub"), (1...255).contains(subject.count), !subject.contains(0) else {
+        return false
+    }
+    let client = Array(World.clientID.utf8)
+    guard audience.contains(client) else { return false }
+    switch claims.text("azp") {
+    case .wrong: return false
+    case .bytes(let party): guard party == client else { return false }
+    case .absent: guard audience.allSatisfy({ $0 == client }) else { return false }
+    }
+    let now = Double(World.now / 1000)
+    let dates = 0.0..<253_402_300_800
+    guard let exp = claims.number("exp"), dates.contains(exp), exp > now - 60 else { return false }
+    guard let iat = claims.number("iat"), dates.contains(iat), iat <= now + 60 else { return false }
+    guard claims["auth_time"] == nil || claims.number("auth_time").map(dates.contains) == true else { return false }
+    guard claims.text("nonce") != .wrong, claims.text("c_hash") != .wrong else { return false }
+    guard claims.text("at_hash") == .absent || claims.says("at_hash", World.accessTokenHash) else { return false }
+    return !code || claims.text("c_hash") == .absent || claims.says("c_hash", World.codeHash)
+}
+
+private func loginRulesHold(_ claims: Claims, maxAge: Int64?) -> Bool {
+    guard claims.says("nonce", World.nonce) else { return false }
+    guard let maxAge else { return true }
+    return claims.number("auth_time").map { $0 >= Double(World.now / 1000 - maxAge - 60) } ?? false
+}
+
+private func refreshRulesHold(_ claims: Claims) -> Bool {
+    claims.says("sub", "alice") && claims.text("azp") == .absent
+        && (claims.text("nonce") == .absent || claims.says("nonce", World.nonce))
+        && (claims.number("auth_time").map { $0 >= Double(World.now / 1000 - 100) } ?? true)
+}
+
+/// What the UserInfo endpoint answers, as it is and signed.
+@Sendable
+func fuzzUserInfo(_ input: [UInt8]) {
+    let plain = try? UserInfo.claims(input, subject: "alice")
+    let token = SigningKey.shared.sign(input)
+    guard token.utf8.count <= JWS.longestToken else { return }
+    let signed = UserInfo.verify(
+        token, keys: SigningKey.shared.keys, issuer: World.issuer, clientID: World.clientID, clockSkew: 60,
+        now: World.now)
+    claims(input) { claims in
+        precondition((plain != nil) == (claims?.says("sub", "alice") ?? false))
+        precondition(((try? signed.get()) != nil) == (claims.map(userInfoHolds) ?? false))
+    }
+    if let plain { precondition(Array(plain.utf8) == input) }
+    if let payload = try? signed.get() { precondition(payload == input) }
+}
+
+private func userInfoHolds(_ claims: Claims) -> Bool {
+    let now = Double(World.now / 1000)
+    return (claims["iss"] == nil || claims.says("iss", World.issuer))
+        && (claims["aud"] == nil || claims.texts("aud")?.contains(Array(World.clientID.utf8)) == true)
+        && (claims["exp"] == nil || claims.number("exp").map { $0.isFinite && $0 > now - 60 } == true)
+        && (claims["nbf"] == nil || claims.number("nbf").map { $0.isFinite && $0 <= now + 60 } == true)
 }

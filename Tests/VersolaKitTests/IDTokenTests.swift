@@ -37,6 +37,12 @@ import Testing
         #expect(verdict == .failure(.rejected("The ID token's payload is not a JSON object.")))
     }
 
+    @Test func whatOtherParsersWouldRefuseIsRefused() throws {
+        for value in ["[1,]", "{\"y\":1,}", "01", "\"\\z\""] {
+            try good.with(["x": value]).expectRejected("The ID token's payload is not a JSON object.")
+        }
+    }
+
     @Test func textThatIsNoUnicodeIsRefused() throws {
         try good.with(["sub": "\"\\ud800\""]).expectRejected("The ID token's payload is not a JSON object.")
         let payload = Array("{\"name\":\"".utf8) + [0xff] + Array("\"}".utf8)
