@@ -59,7 +59,7 @@ extension Worker {
             case .token(let token): return token
             case .again(let millis, let failure):
                 guard await backOff(millis) else {
-                    throw runningLogout == nil ? failure.error : .sessionExpired
+                    throw runningLogout == nil ? sender.error(failure, budget) : .sessionExpired
                 }
                 last = failure
             }
