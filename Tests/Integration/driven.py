@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,6 +27,7 @@ class App:
     client: versola.OAuthClient
     states: Iterator[versola.SessionStateChange]
     waiting: threading.Thread
+    told: list[Any]
 
     def open(self, **settings: Any) -> str:
         def browser(url: str) -> None:
@@ -74,6 +76,19 @@ class App:
         except versola.RecoverableError as error:
             return [error.attempts, error.retry_after and error.retry_after.total_seconds()]
         raise AssertionError("the refresh was not refused")
+
+    def begin_refusal(self) -> None:
+        """Returns when the refresh waits for its next try, for more than ten seconds."""
+        self.told = []
+        self.waiting = threading.Thread(target=lambda: self.told.extend(self.refusal()), daemon=True)
+        self.waiting.start()
+        deadline = time.monotonic() + 30
+        while not ctypes.CDLL(None).test_waits_for_more_than(ctypes.c_int64(10)) and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+    def end_refusal(self) -> list[Any]:
+        self.waiting.join(30)
+        return self.told
 
     def state(self) -> str:
         return self.client.state.name

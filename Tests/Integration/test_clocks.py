@@ -219,6 +219,20 @@ def test_a_pause_runs_while_the_machine_sleeps_and_by_no_wall_clock(provider: Pr
     assert app.refresh() and refreshes(provider) == 2
 
 
+def test_a_machine_that_slept_past_the_budget_repeats_nothing(provider: Provider, start: Start) -> None:
+    app = start()
+    app.open(**settings(provider))
+    app.login()
+    # The listener of the login has been closed by then.
+    app.suspend(5)
+    provider.script("token", Answer(status=503, headers={"Retry-After": "15"}))
+    app.begin_refusal()
+    app.suspend(3600)
+    assert app.end_refusal() == [1, None]
+    assert refreshes(provider) == 1
+    assert app.refresh() and refreshes(provider) == 2
+
+
 @pytest.mark.parametrize("off_by", [-50 * YEAR, YEAR])
 @pytest.mark.parametrize("date", ["Fri, 30 Oct 2026 12:10:00 GMT", "Friday, 30-Oct-26 12:10:00 GMT"])
 def test_b29_a_wrong_wall_clock_changes_nothing_for_a_date_in_retry_after(

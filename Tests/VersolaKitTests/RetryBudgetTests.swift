@@ -190,6 +190,48 @@ import Testing
         try await harness.close()
     }
 
+    /// A wait that fitted when it began.
+    @Test func aRepeatIsRefusedWhenTheMachineSleptPastTheBudgetInTheWaitForIt() async throws {
+        let harness = try await Harness.signedIn(retryPolicy: .default)
+        harness.transport.next(.refresh, .retryAfter("5"))
+        let refresh = harness.client.startAccessToken(force)
+        await harness.rest()
+        wake(harness, after: 3_600_000)
+        #expect(await refresh.failure() == Self.server(429, attempts: 1, elapsed: 3_600_000))
+        harness.transport.next(.refresh, .failure(.connect))
+        let unreached = harness.client.startAccessToken(force)
+        await harness.rest()
+        wake(harness, after: 3_600_000)
+        #expect(await unreached.failure() == .recoverable(.network(.connect)))
+        #expect(harness.transport.sent(.refresh).count == 2)
+        #expect(try await harness.client.accessToken(force).value.isEmpty == false)
+
+        harness.transport.next(.userInfo, .status(503))
+        let userInfo = harness.client.startUserInfo()
+        await harness.rest()
+        wake(harness, after: 3_600_000)
+        #expect(await userInfo.failure() == Self.server(503, attempts: 1, elapsed: 3_600_000))
+        #expect(harness.transport.sent(.userInfo).count == 1)
+        try await harness.close()
+    }
+
+    /// All its timers are late.
+    private func wake(_ harness: Harness, after millis: Int64) {
+        harness.time.sleepThrough(millis)
+        harness.time.advance(0)
+    }
+
+    @Test(arguments: [0, 1_000] as [Int64]) func aWaitToTheEndOfTheBudgetIsFollowedByItsRepeat(late: Int64) async throws
+    {
+        let harness = try await Harness.signedIn(retryPolicy: .default)
+        harness.transport.next(.refresh, .retryAfter("20"))
+        let call = harness.client.startAccessToken(force)
+        await harness.rest()
+        harness.time.advance(20_000 + late)
+        #expect(try await call.value().value == "access-2")
+        try await harness.close()
+    }
+
     @Test func theWallClockDoesNotMatter() async throws {
         let harness = try await Harness.signedIn(retryPolicy: .default)
         let held = harness.transport.hold(.refresh)

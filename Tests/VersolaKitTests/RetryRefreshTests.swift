@@ -207,6 +207,23 @@ import Testing
         try await harness.close()
     }
 
+    @Test func theReplayIsAlwaysSentWhateverTheBudgetHasLeft() async throws {
+        let harness = try await Self.harness()
+        for _ in 0..<2 { harness.transport.next(.userInfo, .status(503)) }
+        let held = harness.transport.hold(.userInfo)
+        let call = harness.client.startUserInfo()
+        while harness.transport.sent(.userInfo).count < 3 {
+            await harness.rest()
+            if let due = harness.time.nextDue { harness.time.advance(due - harness.time.boot) }
+        }
+        try await held.sent()
+        harness.time.advance(45_000)
+        held.release(.status(401))
+        #expect(try await call.value() == "{\"sub\":\"alice\"}")
+        #expect(harness.transport.sent.map(\.kind).suffix(3) == [.userInfo, .refresh, .userInfo])
+        try await harness.close()
+    }
+
     @Test func failuresOfTheRefreshAReplayNeedsCountInTheOperationsBudget() async throws {
         let harness = try await Self.harness()
         harness.transport.next(.userInfo, .status(401))

@@ -102,5 +102,17 @@ void test_suspend(int64_t seconds) {
     pthread_mutex_unlock(&lock);
 }
 
+/* Whether the next thing that the program waits for on the boot clock is further away than so many seconds. */
+int test_waits_for_more_than(int64_t seconds) {
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    int waits = 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < TIMERS; i++)
+        if (timers[i].used && timers[i].due.it_value.tv_sec > now.tv_sec + seconds) waits = 1;
+    pthread_mutex_unlock(&lock);
+    return waits;
+}
+
 /* Somebody put the wall clock forward, or back. */
 void test_set_wall_clock(int64_t seconds) { wall_seconds += seconds; }

@@ -33,6 +33,10 @@ final class OperationBudget: Sendable {
 
     var leftMillis: Int64 { max(0, policy.totalBudgetMillis - elapsedMillis) }
 
+    /// No repeat follows any more, also none whose wait would have fitted: the machine slept meanwhile. A timer that is late,
+    /// as all are, does not make it so.
+    var isOver: Bool { elapsedMillis > policy.totalBudgetMillis + 1_000 }
+
     /// Counts a failed request; whether another one to the origin would still be within the limits.
     func allowsAnother(afterFailureAt origin: String) -> Bool {
         spent.withLock { spent in

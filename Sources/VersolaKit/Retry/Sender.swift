@@ -30,10 +30,12 @@ struct Sender: Sendable {
         case end(OAuthError)
     }
 
-    /// A failed request that may be sent again.
+    /// A failed sending, and how many of its request there were.
     struct Failure: Sendable {
-        var count: Int
-        var error: OAuthError
+        let kind: RequestKind
+        let origin: String
+        let outcome: RequestOutcome
+        let count: Int
     }
 
     /// Sends a request, again as often as answer, request and budget allow, and gives what its endpoint is to judge.
@@ -46,7 +48,7 @@ struct Sender: Sendable {
             case .answer(let answer): return .success(answer)
             case .end(let error): return .failure(error)
             case .again(let millis, let failure):
-                guard await wait(millis, budget) else { return .failure(failure.error) }
+                guard await wait(millis, budget) else { return .failure(error(failure, budget)) }
                 last = failure
             }
         }
@@ -57,6 +59,7 @@ struct Sender: Sendable {
         _ kind: RequestKind, _ request: HTTPRequest, budget: OperationBudget, after last: Failure? = nil
     ) async -> Step {
         let origin = URLParts(request.url)?.origin ?? ""
+        if let last, budget.isOver { return .end(error(last, budget)) }
         // The exchange is never refused: the person has just signed in, and it is sent only once.
         if kind != .codeExchange, let error = refusal(origin, kind, budget, failures: last?.count ?? 0) {
             return .end(error)
@@ -75,22 +78,22 @@ struct Sender: Sendable {
                 kind: kind, failures: failures,
                 allowsAnother: outcome.isFailure ? budget.allowsAnother(afterFailureAt: origin) : true,
                 budgetLeftMillis: budget.leftMillis, retryAfterMillis: asked, random: random.unit()))
+        let failure = Failure(kind: kind, origin: origin, outcome: outcome, count: failures)
         switch (verdict, outcome) {
         case (.accept, .answered(let response)):
             return .answer(
                 ProviderAnswer(
                     kind: kind, response: response, failures: failures, origin: origin, budget: budget, pauses: pauses))
         case (.wait(let millis), _):
-            return .again(
-                afterMillis: millis, Failure(count: failures, error: error(kind, outcome, failures, asked, budget)))
-        case (.end(let pause), .answered(let response)):
+            return .again(afterMillis: millis, failure)
+        case (.end(let pause?), .answered(let response)):
             let now = time.boot
-            if let pause { pauses.lengthen(origin, until: now + pause, status: response.status) }
-            // Also told when somebody else's request started the pause, or a longer one.
-            let left = pauses.leftMillis(origin, now: now)
-            return .end(error(kind, outcome, failures, left ?? asked, budget))
-        case (.end, .failed), (.accept, .failed):
-            return .end(error(kind, outcome, failures, nil, budget))
+            pauses.lengthen(origin, until: now + pause, status: response.status)
+            // A wait of no length is no pause, and told all the same.
+            let left = pauses.leftMillis(origin, now: now) ?? pause
+            return .end(error(failure, budget, retryAfterMillis: left))
+        case (.end, _), (.accept, .failed):
+            return .end(error(failure, budget))
         }
     }
 
@@ -117,15 +120,18 @@ struct Sender: Sendable {
         return result
     }
 
-    private func error(
-        _ kind: RequestKind, _ outcome: RequestOutcome, _ failures: Int, _ asked: Int64?, _ budget: OperationBudget
-    ) -> OAuthError {
-        switch outcome {
-        case .failed(let failure):
-            .recoverable(.network(failure.reason), "\(kind.rawValue): \(failure.detail)")
+    /// How a failed sending is told when no other follows; also when somebody else's request started a pause meanwhile.
+    func error(_ failure: Failure, _ budget: OperationBudget) -> OAuthError {
+        error(failure, budget, retryAfterMillis: pauses.leftMillis(failure.origin, now: time.boot))
+    }
+
+    private func error(_ failure: Failure, _ budget: OperationBudget, retryAfterMillis: Int64?) -> OAuthError {
+        switch failure.outcome {
+        case .failed(let transport):
+            .recoverable(.network(transport.reason), "\(failure.kind.rawValue): \(transport.detail)")
         case .answered(let response):
             .server(
-                kind, status: response.status, retryAfterMillis: asked, attempts: failures,
+                failure.kind, status: response.status, retryAfterMillis: retryAfterMillis, attempts: failure.count,
                 elapsedMillis: budget.elapsedMillis)
         }
     }

@@ -64,7 +64,7 @@ extension Worker {
             switch attempt {
             case .token(let token): return token
             case .again(let millis, let failure):
-                guard await sender.wait(millis, budget) else { throw failure.error }
+                guard await sender.wait(millis, budget) else { throw sender.error(failure, budget) }
                 last = failure
             }
         }
