@@ -12,9 +12,9 @@ static atomic_long inside;
 static _Thread_local long depth;
 static atomic_bool gone;
 
-/* OpenSSL is about to free itself: at exit, by the handler of a host that had set it up first, as Python's ssl module does.
- * Other threads go on meanwhile. Those that are inside are waited for, which is a matter of microseconds, but not for ever;
- * in a forked child they did not come along. */
+/* OpenSSL is about to free itself: at exit, by the handler of a host that had set it up first, as Python's ssl module
+ * does. Other threads go on meanwhile. Those that are inside are waited for, which is a matter of microseconds, but not
+ * for ever; in a forked child they did not come along. */
 static void before_cleanup(void) {
     if (shim_process_is_forked_child()) return;
     atomic_store(&gone, true);

@@ -128,6 +128,27 @@ import Testing
         try await harness.close()
     }
 
+    @Test func timeThatALogoutTakesDoesNotCountForTheLoginThatWaitsForIt() async throws {
+        let harness = try await Harness.signedIn(retryPolicy: .default)
+        harness.provider.change { $0.discoveryFields = [HTTPField(name: "Cache-Control", value: "no-store")] }
+        harness.time.advance(3_600_001)
+        let revocation = harness.transport.hold(.revocation)
+        let logout = harness.client.startLogout()
+        try await revocation.sent()
+        let login = harness.client.startLogin(LoginOptions())
+        await harness.rest()
+        harness.time.advance(60_000)
+        harness.transport.next(.discovery, .status(503))
+        revocation.release()
+        _ = try await logout.value()
+        while harness.client.state != .authorizing, !login.isEnded {
+            await harness.rest()
+            if let due = harness.time.nextDue { harness.time.advance(due - harness.time.boot) }
+        }
+        #expect(harness.client.state == .authorizing)
+        try await harness.close()
+    }
+
     @Test func aLostKeySetDoesNotCostTheLogin() async throws {
         let harness = try Harness(retryPolicy: .default)
         harness.transport.next(.keySet, .failure(.reset))

@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: Apache-2.0
  *
- * A host that ends by exit() while the library's threads are at work: it ends as it wanted to. Each child loads the library
- * by itself, as it depends on who has set OpenSSL up first. VERSOLA_TEST_LIBRARY names the library.
+ * A host that ends by exit() while the library's threads are at work: it ends as it wanted to. Each child loads the
+ * library by itself, as it depends on who has set OpenSSL up first. VERSOLA_TEST_LIBRARY names the library.
  */
 #include "tap.h"
 
@@ -56,7 +56,7 @@ static void load(void) {
     FIND(versola_event_release);
 }
 
-/* --- A program that signs in, gives up, and signs in again, for ever: each login takes random numbers, hashes, seals --- */
+/* --- A program that signs in, gives up, and signs in again, for ever: logins take random numbers, hash, seal --------- */
 
 static versola_client *_Atomic clients[CLIENTS];
 static atomic_int logins;

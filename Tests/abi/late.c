@@ -107,7 +107,7 @@ static void launcher_ends_before_its_client(void) {
     receiver_free(receiver);
 }
 
-/* A queue ends with its last user: what still runs of a client that is closed keeps no descriptor of the host's open. */
+/* A queue ends with its last user: what still runs of a closed client keeps no descriptor of the host's open. */
 static void launcher_keeps_no_queue(void) {
     write_launcher();
     versola_queue *queue = versola_queue_new();

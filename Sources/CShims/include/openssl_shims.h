@@ -9,8 +9,8 @@
 #include <openssl/rand.h>
 #include <stdbool.h>
 
-/// False when OpenSSL is being freed, or was: then nothing of it may be called. Else it stays until `shim_openssl_leave()`.
-/// Nests.
+/// False when OpenSSL is being freed, or was: then nothing of it may be called. Else it stays until
+/// `shim_openssl_leave()`. Nests.
 bool shim_openssl_enter(void);
 void shim_openssl_leave(void);
 

@@ -52,7 +52,7 @@ final class OperationBudget: Sendable {
         abandoned.close()
     }
 
-    /// The time of the browser, or of another process, begins; it ends with ``resume()``.
+    /// The time of the browser, of another process or of a logout begins, which does not count; it ends with ``resume()``.
     func suspend() {
         let now = time.boot
         spent.withLock { if $0.excludedSince == nil { $0.excludedSince = now } }

@@ -23,7 +23,9 @@ extension Worker {
         if let runningLogout {
             endSessionIsOff = true
             leaveEndSession(false)
+            budget.suspend()
             _ = await runningLogout.result
+            budget.resume()
             guard !call.isEnded else { return }
         }
         let metadata = try await metadata.metadata(budget: budget)
