@@ -56,7 +56,7 @@ static void load(void) {
     FIND(versola_event_release);
 }
 
-/* --- A program that signs in, gives up, and signs in again, for ever: logins take random numbers, hash, seal --------- */
+/* --- A program that signs in, gives up, and signs in again, for ever: logins hash, seal, take random numbers ---- */
 
 static versola_client *_Atomic clients[CLIENTS];
 static atomic_int logins;
