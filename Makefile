@@ -24,36 +24,43 @@ FILL_IN = -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDI
 	-e 's|@LIBRARY@|$(LIBRARY)|' -e 's|@SONAME@|$(SONAME)|' \
 	-e "s|@INCLUDEDIR_FROM_LIBDIR@|$$(realpath -m --relative-to='$(LIBDIR)' '$(INCLUDEDIR)')|"
 
-# SANITIZE=address builds a variant of its own beside the release library.
+# No Swift runtime to install and none that installs signal handlers; the libraries named by hand are those that
+# FoundationEssentials leaves out when it is linked statically.
+STATIC_RUNTIME := -Xswiftc -static-stdlib \
+	-Xlinker -lswiftSynchronization -Xlinker -l_FoundationCollections -Xlinker -l_FoundationCShims
+
+# SANITIZE=address and SANITIZE=thread build variants of their own beside the release library. A sanitizer's runtime comes
+# with the program, so its symbols stay undefined here. ThreadSanitizer's understands Dispatch by standing in for the
+# functions of a shared libdispatch: the Swift runtime is that of the toolchain then.
 SANITIZE ?=
 ifeq ($(SANITIZE),)
 BUILD := build
 SCRATCH := .build/release-abi
-VARIANT_FLAGS := -Xswiftc -Osize -Xlinker -z -Xlinker defs -Xlinker --gc-sections
+VARIANT_FLAGS := $(STATIC_RUNTIME) -Xswiftc -Osize -Xlinker -z -Xlinker defs -Xlinker --gc-sections
+else ifeq ($(SANITIZE),thread)
+BUILD := build/tsan
+SCRATCH := .build/tsan-abi
+VARIANT_FLAGS := --sanitize=thread -Xswiftc -O
 else
 BUILD := build/$(SANITIZE:address=asan)
 SCRATCH := .build/$(SANITIZE:address=asan)
-# The sanitizer's runtime comes with the program, so its symbols stay undefined here.
-VARIANT_FLAGS := --sanitize=$(SANITIZE) -Xswiftc -O
+VARIANT_FLAGS := $(STATIC_RUNTIME) --sanitize=$(SANITIZE) -Xswiftc -O
 endif
 
 # What `make fuzz` runs, and for how long each.
 TARGET ?= $(notdir $(wildcard Tests/Fuzz/corpus/*))
 SECONDS ?= 60
 
-# -static-stdlib: no Swift runtime to install and none that installs signal handlers; the libraries named by hand are those
-# that FoundationEssentials leaves out when it is linked statically. nodelete: a Swift runtime cannot be unloaded. lld comes
-# with the toolchain; gold, its default, is gone from newer distributions.
-LINK_FLAGS := -Xswiftc -static-stdlib -Xswiftc -use-ld=lld \
-	-Xlinker --version-script=$(CURDIR)/include/versola.map -Xlinker -soname=$(SONAME) \
-	-Xlinker -z -Xlinker nodelete $(VARIANT_FLAGS) \
-	-Xlinker -lswiftSynchronization -Xlinker -l_FoundationCollections -Xlinker -l_FoundationCShims
+# nodelete: a Swift runtime cannot be unloaded. lld comes with the toolchain; gold, its default, is gone from newer
+# distributions.
+LINK_FLAGS := -Xswiftc -use-ld=lld -Xlinker --version-script=$(CURDIR)/include/versola.map -Xlinker -soname=$(SONAME) \
+	-Xlinker -z -Xlinker nodelete $(VARIANT_FLAGS)
 
 .PHONY: help library test endurance lint format install fuzz tsan fleet demo wheel clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
-	@echo "Variables: DESTDIR, PREFIX, LIBDIR, INCLUDEDIR (install); SANITIZE=address (library)"
+	@echo "Variables: DESTDIR, PREFIX, LIBDIR, INCLUDEDIR (install); SANITIZE=address or thread (library)"
 
 library: ## the release library, stripped, its debug information beside it (default)
 	@mkdir -p $(BUILD)

@@ -466,7 +466,7 @@ int main(void) {
     tap_run(callback_without_context, "no callback is refused; no function to free the context is fine");
     tap_run(callback_replaced_before_use, "a callback replaced before use is neither called nor freed");
     kind = DART_PORT;
-    tap_run(isolate_is_gone, "an isolate that is gone: posts answer false, the library releases the events");
+    tap_run(isolate_is_gone, "B55: an isolate that is gone: posts answer false, the library releases the events");
     tap_run(late_release, "events released long after their client");
     tap_run(two_clients_one_port, "two clients of one port");
     tap_run(port_without_function, "a port without the function is refused");

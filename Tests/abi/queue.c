@@ -250,6 +250,87 @@ static void blocking_login_ends(void) {
     versola_client_release(client);
 }
 
+/* Ids are the caller's: any 64 bits, free again when the completion was received. */
+static void ids(void) {
+    static const uint64_t values[] = {0, 1, UINT32_MAX, (uint64_t)UINT32_MAX + 1, INT64_MAX, (uint64_t)1 << 63, UINT64_MAX};
+    enum { COUNT = sizeof values / sizeof values[0] };
+    versola_queue *queue = versola_queue_new();
+    versola_client *client = client_without_network(queue, VERSOLA_BROWSER_NONE);
+    for (int round = 0; round < 2; round++) {
+        int seen[COUNT] = {0};
+        for (size_t i = 0; i < COUNT; i++)
+            CHECK(versola_client_access_token(client, NULL, values[i], NULL) == VERSOLA_OK);
+        for (size_t i = 0; i < COUNT; i++) {
+            versola_event *event = await_event(queue, VERSOLA_EVENT_COMPLETION);
+            for (size_t j = 0; j < COUNT; j++)
+                seen[j] += event != NULL && versola_event_operation_id(event) == values[j];
+            versola_event_release(event);
+        }
+        for (size_t i = 0; i < COUNT; i++)
+            CHECK(seen[i] == 1);
+        /* Cancelled when they are over: nothing comes of it. */
+        for (size_t i = 0; i < COUNT; i++)
+            CHECK(versola_client_cancel(client, values[i], VERSOLA_CANCEL_USER, NULL) == VERSOLA_OK);
+    }
+    CHECK(versola_queue_wait(queue, 50) == NULL);
+    CHECK(versola_client_login(client, NULL, UINT64_MAX, NULL) == VERSOLA_OK);
+    CHECK(versola_client_cancel(client, UINT64_MAX, VERSOLA_CANCEL_SYSTEM, NULL) == VERSOLA_OK);
+    CHECK(await_completion(queue, UINT64_MAX) == VERSOLA_CAUSE_SYSTEM_CANCELLED);
+    versola_client_release(client);
+    CHECK(versola_client_cancel(NULL, 1, VERSOLA_CANCEL_USER, NULL) == VERSOLA_CAUSE_INVALID_CONFIGURATION);
+    versola_queue_release(queue);
+}
+
+/* Nobody takes anything, and each client warns once: of the warnings 1,024 are kept, of all else everything. */
+static void dropped_logs(void) {
+    enum { KEPT = 1024, LOST = 76 };
+    versola_queue *queue = versola_queue_new();
+    versola_config *config = config_without_network(queue, VERSOLA_BROWSER_NONE);
+    CHECK(versola_config_set_redirect_uri(config, "com.example.app:/callback") == VERSOLA_OK);
+    CHECK(versola_config_set_log_level(config, VERSOLA_LOG_WARNING) == VERSOLA_OK);
+    for (int i = 0; i < KEPT + LOST; i++) {
+        versola_client *client = client_of(config);
+        CHECK(versola_client_close_wait(client, PATIENCE_MS, NULL) == VERSOLA_OK);
+        versola_client_release(client);
+    }
+    int logs = 0, states = 0, closed = 0;
+    uint64_t told = 0;
+    versola_event *event;
+    while ((event = versola_queue_pop(queue)) != NULL) {
+        logs += versola_event_kind(event) == VERSOLA_EVENT_LOG;
+        states += versola_event_kind(event) == VERSOLA_EVENT_STATE;
+        closed += versola_event_kind(event) == VERSOLA_EVENT_CLOSED;
+        told += versola_event_dropped(event);
+        versola_event_release(event);
+    }
+    CHECK(logs == KEPT && states == KEPT + LOST && closed == KEPT + LOST && told == 0);
+    for (int i = 0; i < 2; i++) { /* the next one tells, once */
+        versola_client *client = client_of(config);
+        event = await_event(queue, VERSOLA_EVENT_LOG);
+        CHECK(event != NULL && versola_event_dropped(event) == (i == 0 ? LOST : 0));
+        versola_event_release(event);
+        versola_client_release(client);
+    }
+    versola_config_release(config);
+    versola_queue_release(queue);
+}
+
+/* The receiver lets go of its queue while operations run: the client does not mind. */
+static void receiver_is_gone(void) {
+    versola_queue *queue = versola_queue_new();
+    versola_client *client = client_without_network(queue, VERSOLA_BROWSER_APP);
+    CHECK(versola_client_login(client, NULL, 1, NULL) == VERSOLA_OK);
+    versola_event_release(await_event(queue, VERSOLA_EVENT_OPEN_URL));
+    versola_queue_release(queue);
+    for (uint64_t id = 2; id < 50; id++)
+        CHECK(versola_client_access_token(client, NULL, id, NULL) == VERSOLA_OK);
+    CHECK(versola_client_cancel(client, 1, VERSOLA_CANCEL_USER, NULL) == VERSOLA_OK);
+    versola_token *token = NULL;
+    CHECK(versola_client_access_token_wait(client, NULL, PATIENCE_MS, &token, NULL) == VERSOLA_CAUSE_SESSION_EXPIRED);
+    CHECK(versola_client_close_wait(client, PATIENCE_MS, NULL) == VERSOLA_OK);
+    versola_client_release(client);
+}
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * One queue, several clients, several consumers.
  */
@@ -326,6 +407,9 @@ int main(void) {
     tap_run(asynchronous_forms_need_a_sink, "asynchronous forms and the app's browser need a sink");
     tap_run(events_outlive_everything, "an event outlives its queue and its client");
     tap_run(blocking_login_ends, "a blocking login ends by its timeout and by cancel_login");
+    tap_run(ids, "any 64 bits are an id, free again after its completion; cancels of what is over are nothing");
+    tap_run(dropped_logs, "log events beyond 1,024 are dropped and counted, others never");
+    tap_run(receiver_is_gone, "B55: a queue released by its receiver with operations in flight");
     tap_run(many_consumers, "four clients, eight consumers, eight hundred operations: one completion each");
     return tap_done();
 }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the C tests and examples as a program outside would, and runs them, with and without valgrind.
 
-    .venv/bin/python Tests/abi/run.py [--no-valgrind | --asan]
+    .venv/bin/python Tests/abi/run.py [--no-valgrind | --asan | --tsan]
 
 They see nothing but the tree that `make install PREFIX=build/installed` made, through pkg-config and CMake; with --asan
-they, and the library of `make SANITIZE=address` that they load then, run under AddressSanitizer. Prints TAP.
+or --tsan they, and the library of `make SANITIZE=address` or `=thread` that they load then, run under that sanitizer.
+Prints TAP.
 """
 
 import json
@@ -25,14 +26,38 @@ sys.path.insert(0, str(ROOT / "Tests"))
 
 from provider import CertificateAuthority, Provider, walk  # noqa: E402
 
-ASAN = "--asan" in sys.argv[1:]
 INSTALLED = ROOT / "build/installed"
-LIBRARIES = ROOT / "build/asan" if ASAN else INSTALLED / "lib"
-# The library was instrumented by Swift's clang, so its runtime has to be the one in the programs.
-COMPILER = ["clang", "-fsanitize=address", "-fuse-ld=lld"] if ASAN else ["cc"]
+TOOLCHAIN = Path(
+    json.loads(subprocess.check_output(["swift", "-print-target-info"]))["paths"]["runtimeLibraryPaths"][0]
+)
+SANITIZER = next((name for name in ("asan", "tsan") if f"--{name}" in sys.argv[1:]), None)
+LIBRARIES = ROOT / "build" / SANITIZER if SANITIZER else INSTALLED / "lib"
+COMPILER = {
+    # The library was instrumented by Swift's clang, so the sanitizer's runtime in the programs has to be of that.
+    "asan": ["clang", "-fuse-ld=lld", "-fsanitize=address"],
+    # ThreadSanitizer's stands in for the functions of a shared libdispatch, and is exported only when asked for.
+    "tsan": [
+        *("clang", "-fuse-ld=lld", "-fsanitize=thread", "-rdynamic"),
+        *("-ldispatch", "-lBlocksRuntime", f"-L{TOOLCHAIN}", f"-Wl,-rpath,{TOOLCHAIN}"),
+    ],
+    None: ["cc"],
+}[SANITIZER]
 HEADER = INSTALLED / "include/versola.h"
-PROGRAMS = ["bad_settings", "bad_calls", "load", "fork", "queue", "delivery", "late", "login"]
-UNDER_VALGRIND = ["bad_settings", "bad_calls", "queue", "delivery", "late", "login"]
+# What each is run under beside being run as it is. ThreadSanitizer is for those with threads: it knows nothing of fork,
+# and the shared Swift runtime that its library needs has process manners of its own.
+PROGRAMS = {
+    "bad_settings": ("valgrind", "asan"),
+    "bad_calls": ("valgrind", "asan"),
+    "load": ("asan",),
+    "fork": ("asan",),
+    "exit": ("asan",),
+    "queue": ("valgrind", "asan", "tsan"),
+    "delivery": ("valgrind", "asan", "tsan"),
+    "storm": ("valgrind", "asan", "tsan"),
+    "late": ("valgrind", "asan", "tsan"),
+    "login": ("valgrind", "asan", "tsan"),
+}
+PROCESS_PROGRAMS = {"process": ("asan",), "crowd": ("asan", "tsan")}
 # Two of valgrind's checks say nothing about Swift code. Undefined values: an enum's tag lies in the top bits of a word
 # whose other bits may be undefined, and valgrind takes a jump on the sign for one on the whole word. "Possibly lost":
 # the Swift runtime's caches and Dispatch's threads, which live as long as the process, are held by pointers into their
@@ -49,6 +74,7 @@ VALGRIND = [
     f"--suppressions={ROOT}/Tests/abi/valgrind.supp",
 ]
 PATIENCE = 240  # seconds for one program, under valgrind and on a busy machine
+FULL = os.environ.get("VERSOLA_TEST_FULL") == "1"
 
 
 class Tap:
@@ -84,16 +110,16 @@ class Tap:
 tap = Tap()
 
 
-def run(command, environment, **options):
+def run(command, environment, patience=PATIENCE):
     try:
         return subprocess.run(
             [str(part) for part in command], env=environment, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=PATIENCE, stdin=subprocess.DEVNULL, **options,
+            stderr=subprocess.STDOUT, timeout=patience, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except subprocess.TimeoutExpired as expired:
         output = expired.stdout or b""
         output = output.decode(errors="replace") if isinstance(output, bytes) else output
-        return subprocess.CompletedProcess(command, -1, output + f"\n# no end after {PATIENCE} s", None)
+        return subprocess.CompletedProcess(command, -1, output + f"\n# no end after {patience} s", None)
 
 
 def pkg_config(*packages):
@@ -126,6 +152,7 @@ def environment_of_a_person(folder, provider=None):
             "BROWSER": str(browser),
             "LD_LIBRARY_PATH": str(LIBRARIES),
             "VERSOLA_TEST_LIBRARY": str(LIBRARIES / "libversola.so.1"),
+            "TSAN_OPTIONS": f"suppressions={ROOT}/Tests/abi/tsan.supp",
             **({"VERSOLA_TEST_ISSUER": provider.issuer} if provider else {}),
         }
 
@@ -145,12 +172,15 @@ def library_for_valgrind(folder):
 
 
 def test_programs(folder, valgrind):
-    for name in PROGRAMS:
+    for name, tools in PROGRAMS.items():
+        if SANITIZER and SANITIZER not in tools:
+            continue
         source, program = ROOT / f"Tests/abi/{name}.c", folder / name
-        flags = ["-I", HEADER.parent, "-ldl"] if name == "load" else pkg_config()
+        loads_by_itself = name in ("load", "exit")
+        flags = ["-I", HEADER.parent, "-ldl"] if loads_by_itself else pkg_config()
         if not build(source, program, *flags):
             continue
-        for tool in [[], valgrind] if valgrind and name in UNDER_VALGRIND else [[]]:
+        for tool in [[], valgrind] if valgrind and "valgrind" in tools else [[]]:
             with Provider() as provider, environment_of_a_person(folder, provider) as environment:
                 result = run([*tool, program], environment)
             label = f"{name} under valgrind" if tool else name
@@ -158,27 +188,32 @@ def test_programs(folder, valgrind):
 
 
 def test_process_manners(folder):
-    """2,000 clients over TLS; 10,000 with VERSOLA_TEST_LONG=1."""
-    source, program, copy = ROOT / "Tests/abi/process.c", folder / "process", folder / "another-copy.so"
-    host = folder / "host_symbols"
-    flags = ["-D_GNU_SOURCE", "-ldl"]
-    built = build(source, program, *flags, *pkg_config())
-    if not build(ROOT / "Tests/abi/host_symbols.c", host, "-rdynamic", "-I", HEADER.parent, *flags) or not built:
-        return
-    shutil.copy(INSTALLED / "lib/libversola.so.1", copy)
-    target = json.loads(run(["swift", "-print-target-info"], dict(os.environ)).stdout)
+    """500 clients over TLS; 10,000 with VERSOLA_TEST_FULL=1, and what they leave behind is told."""
+    copy, flags = folder / "another-copy.so", ["-D_GNU_SOURCE", "-ldl"]
+    shutil.copy(LIBRARIES / "libversola.so.1", copy)
     authority = CertificateAuthority()
     with Provider(tls=authority.context()) as provider, environment_of_a_person(folder) as environment:
         environment.update(
             VERSOLA_TEST_COPY=str(copy),
-            VERSOLA_TEST_SWIFT=target["paths"]["runtimeLibraryPaths"][0],
+            VERSOLA_TEST_SWIFT=str(TOOLCHAIN),
             VERSOLA_TEST_TLS_ISSUER=provider.issuer,
             VERSOLA_TEST_CA=str(authority.ca_file),
-            VERSOLA_TEST_CLIENTS="10000" if os.environ.get("VERSOLA_TEST_LONG") == "1" else "500",
+            VERSOLA_TEST_CLIENTS="10000" if FULL else "100" if SANITIZER else "500",
         )
-        for label, each in (("process", program), ("host_symbols", host)):
-            result = run([each], environment)
-            tap.passed_on(label, result.stdout, result.returncode)
+        for name, tools in PROCESS_PROGRAMS.items():
+            if SANITIZER and SANITIZER not in tools:
+                continue
+            if build(ROOT / f"Tests/abi/{name}.c", folder / name, "-rdynamic", *flags, *pkg_config()):
+                result = run([folder / name], environment, patience=3600 if FULL else 2 * PATIENCE)
+                tap.passed_on(name, result.stdout, result.returncode)
+                if FULL:
+                    print(*(line for line in result.stdout.splitlines() if line.startswith("# after")), sep="\n")
+        # A sanitizer's runtime refuses dlopen() with RTLD_DEEPBIND: its own names would not be found either.
+        host = folder / "host_symbols"
+        header = ["-I", HEADER.parent]
+        if SANITIZER is None and build(ROOT / "Tests/abi/host_symbols.c", host, "-rdynamic", *header, *flags):
+            result = run([host], environment)
+            tap.passed_on("host_symbols", result.stdout, result.returncode)
 
 
 def test_bad_input_names_every_function():
@@ -294,15 +329,14 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         valgrind = []
-        if not ASAN and "--no-valgrind" not in sys.argv[1:]:
+        if SANITIZER is None and "--no-valgrind" not in sys.argv[1:]:
             valgrind = ["env", f"LD_LIBRARY_PATH={library_for_valgrind(folder / 'names')}", *VALGRIND]
         test_bad_input_names_every_function()
         test_programs(folder, valgrind)
-        if not ASAN:  # memory is counted, and functions of another OpenSSL stand in the way of its own
-            test_process_manners(folder)
+        test_process_manners(folder)
         test_hello(folder, valgrind)
         test_examples(folder, valgrind)
-        if not ASAN:
+        if SANITIZER is None:
             test_cmake(folder)
     print(f"1..{tap.count}")
     return 1 if tap.failed else 0

@@ -191,8 +191,8 @@ def program(library: Any, provider: Provider, tmp_path: Path) -> Iterator[Any]:
         process.communicate()
 
 
-def finished(process: "subprocess.Popen[str]") -> "tuple[int, str, str]":
-    output, errors = process.communicate(timeout=30)
+def finished(process: "subprocess.Popen[str]", timeout: float = 30) -> "tuple[int, str, str]":
+    output, errors = process.communicate(timeout=timeout)
     return process.returncode, output, errors
 
 

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import Any
 
+import pytest
 from conftest import finished, wait_for
+
+# With VERSOLA_TEST_FULL=1, as before a release, 200.
+FORKS = 200 if os.environ.get("VERSOLA_TEST_FULL") == "1" else 20
 
 
 def test_ctrl_c_cancels_the_login_as_the_person(program: Any) -> None:
@@ -113,3 +118,66 @@ def test_a_forked_child_gets_an_error_from_every_call_and_the_parent_goes_on(pro
     )
     assert (code, errors) == (0, "")
     assert output.splitlines() == [str([True] * 12), "7", "SYSTEM_CANCELLED"]
+
+
+BUSY = """
+import multiprocessing, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork() beside threads, from Python 3.12 on
+
+def aio_client():
+    return versola.aio.OAuthClient(
+        sys.argv[1], client_id="native-app", redirect_uri="http://127.0.0.1/callback", store="memory", browser=None
+    )
+
+c, late = client(), aio_client()
+
+def call(name):
+    while True:
+        try:
+            getattr(c, name)()
+        except versola.VersolaError:
+            pass
+
+async def calls():
+    async with aio_client() as c:
+        while True:
+            await asyncio.gather(*(c.access_token() for _ in range(10)), return_exceptions=True)
+
+def refused():
+    for call in (c.access_token, client, lambda: asyncio.run(late.login())):
+        try:
+            call()
+        except versola.ConfigurationError as error:
+            assert error.cause.name == "INVALID_CONFIGURATION"
+        else:
+            sys.exit(1)
+    sys.exit(7)  # the child ends as a Python program does
+
+for name in ["login"] + ["access_token"] * 3:
+    threading.Thread(target=call, args=(name,), daemon=True).start()
+threading.Thread(target=lambda: asyncio.run(calls(), debug=False), daemon=True).start()
+codes = []
+for _ in range(TIMES):
+    FORK
+say(codes.count(7), "of", TIMES)
+"""
+BY = {
+    "os.fork": """
+    child = os.fork()
+    if child == 0:
+        refused()
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""",
+    "multiprocessing": """
+    child = multiprocessing.get_context("fork").Process(target=refused)
+    child.start()
+    child.join()
+    codes.append(child.exitcode)
+""",
+}
+
+
+@pytest.mark.parametrize("way", BY)
+def test_every_child_of_a_busy_process_gets_its_error(program: Any, way: str) -> None:
+    source = BUSY.replace("    FORK\n", BY[way].lstrip("\n")).replace("TIMES", str(FORKS))
+    assert finished(program(source), timeout=300) == (0, f"{FORKS} of {FORKS}\n", "")
