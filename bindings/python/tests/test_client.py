@@ -180,6 +180,14 @@ def test_user_info_is_what_the_provider_says_now(settings: Settings, provider: P
         assert (client.user_info()["sub"], client.user_info()["nickname"]) == ("alice", "Ally")
 
 
+def test_user_info_with_a_number_that_int_refuses_for_its_length(settings: Settings, provider: Provider) -> None:
+    body = '{"sub": "alice", "huge": ' + "9" * 5000 + "}"
+    with versola.OAuthClient(**settings) as client:
+        client.login()
+        provider.tell("script", endpoint="userinfo", answer={"status": 200, "body": body})
+        assert client.user_info()["huge"] > 1e300
+
+
 # --- Errors -----------------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,12 @@ def test_neither_token_nor_claims_nor_url_are_in_a_repr() -> None:
         assert "SECRET" not in f"{value!r} {value}"
 
 
+def test_a_number_that_int_refuses_for_its_length_does_not_cost_the_identity() -> None:
+    identity = _values.IdentityText("alice", b'{"sub": "alice", "count": 3, "huge": -' + b"9" * 5000 + b"}").parsed()
+    assert identity.claims["count"] == 3
+    assert identity.claims["huge"] < -1e300
+
+
 class FakeLibrary:
     def __init__(self, expires_at_ms: int) -> None:
         self._expires_at_ms = expires_at_ms

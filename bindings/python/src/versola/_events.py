@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import functools
 import inspect
-import json
 import logging
 import threading
 import weakref
@@ -25,6 +24,7 @@ from ._values import (
     SessionStateChange,
     Token,
     identity_text,
+    parsed_claims,
     token_from,
 )
 
@@ -65,8 +65,7 @@ class Completion:
 
     def claims(self) -> Dict[str, Any]:
         assert self.user_info is not None
-        parsed: Dict[str, Any] = json.loads(self.user_info)
-        return parsed
+        return parsed_claims(self.user_info)
 
     def logout_result(self) -> LogoutResult:
         return LogoutResult(self.token_revoked, self.session_ended)

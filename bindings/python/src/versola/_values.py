@@ -7,7 +7,7 @@ import datetime
 import enum
 import json
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Union
 
 from ._errors import VersolaError
 from ._library import text
@@ -96,7 +96,7 @@ class IdentityText:
     claims: bytes = field(repr=False)
 
     def parsed(self) -> Identity:
-        return Identity(self.subject, json.loads(self.claims))
+        return Identity(self.subject, parsed_claims(self.claims))
 
 
 def identity_text(library: Any, pointer: int) -> IdentityText:
@@ -104,6 +104,19 @@ def identity_text(library: Any, pointer: int) -> IdentityText:
         subject=text(library.versola_identity_subject(pointer)) or "",
         claims=library.versola_identity_claims(pointer) or b"{}",
     )
+
+
+def parsed_claims(text: bytes) -> Dict[str, Any]:
+    """The JSON object. A whole number too long for ``int`` is a float, as one with an exponent always is."""
+    claims: Dict[str, Any] = json.loads(text, parse_int=_whole_number)
+    return claims
+
+
+def _whole_number(digits: str) -> Union[int, float]:
+    try:
+        return int(digits)
+    except ValueError:  # sys.get_int_max_str_digits()
+        return float(digits)
 
 
 def _time(unix_ms: int) -> datetime.datetime:
