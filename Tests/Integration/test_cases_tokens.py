@@ -94,7 +94,8 @@ def test_B21_invalid_grant_erases_all_that_looks_like_a_credential(bench: Bench)
 
 def test_invalid_grant_while_a_login_waits_leaves_it_authorizing(bench: Bench) -> None:
     """Refreshing, invalid_grant: Unauthenticated (Authorizing while a login waits)."""
-    client = bench.signed_in()
+    bench.signed_in().close()
+    client = bench.client()  # without a browser, which would not wait
     client.access_token()
     states = client.session_states()
     login, url = bench.begin_login(client)
