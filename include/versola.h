@@ -439,7 +439,8 @@ enum versola_state {
     VERSOLA_STATE_LOGGING_OUT = 7       /* logout has begun */
 };
 
-/* Gives. Reads the store, uses no network; the state is then the restored one. */
+/* Gives. Reads the store, uses no network; the state is then the restored one. NETWORK when the process has no descriptor or
+ * memory left for the thread that will use it. */
 VERSOLA_API VERSOLA_CHECK int32_t versola_client_create(
     const versola_config *VERSOLA_NULLABLE config, versola_client *VERSOLA_NULLABLE *VERSOLA_NULLABLE client,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);

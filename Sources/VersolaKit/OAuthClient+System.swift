@@ -6,7 +6,8 @@ extension OAuthClient {
     /// - Parameters:
     ///   - openURL: the app's own browser, for `BrowserChoice.app`; may be called on any thread.
     ///   - logLevel: the most talkative level that `log` is called for; `nil` = none.
-    /// - Throws: `configuration(.invalidConfiguration)` and `(.storeUnavailable)`.
+    /// - Throws: `configuration(.invalidConfiguration)` and `(.storeUnavailable)`; `recoverable(.network)` when the process
+    ///   has no descriptors or memory left for the I/O thread.
     public convenience init(
         _ configuration: OAuthConfiguration,
         openURL: (@Sendable (_ url: String, _ report: @escaping @Sendable (BrowserReport) -> Void) -> Void)? = nil,
@@ -24,6 +25,10 @@ extension OAuthClient {
             case .system: SystemBrowser(environment: .current(), log: log)
             case .app: openURL.map { AppBrowser(openURL: $0) }
             }
+        guard IOLoop.shared.start() else {
+            throw .recoverable(
+                .network(.connect), "the I/O thread cannot be started: no descriptor or no memory is left")
+        }
         try self.init(
             configuration,
             Dependencies(

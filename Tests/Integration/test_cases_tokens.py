@@ -48,6 +48,8 @@ KEPT: dict[str, tuple[Answer, object]] = {
     "200 HTML": (Answer(status=200, body="<html>"), SERVER),
     "200 with an error body": (Answer(status=200, json={"error": "invalid_grant"}), SERVER),
     "200 empty": (Answer(status=200, body=""), SERVER),
+    "200 token cut by C": (Answer(status=200, json={"access_token": "a\0b", "token_type": "Bearer"}), SERVER),
+    "200 two header fields": (Answer(status=200, json={"access_token": "a\r\nX: b", "token_type": "Bearer"}), SERVER),
     "reset": (Answer(cut=Cut.RESET, status=503), NETWORK),
     "end": (Answer(cut=Cut.AFTER_READING, status=503), NETWORK),
 }

@@ -281,30 +281,64 @@ static void slow_dns(void) {
     await_names_asked(0);
 }
 
-/* --- Few descriptors: an error that names no secret and crashes nobody, at every number --- */
+/* --- Process 1 of a container forks what is process 1 of another: its number does not tell them apart --- */
+
+static void same_number(void) {
+    CHECK(getpid() == 1);
+    refused_at_once();
+}
+
+static void forks_its_number(void) {
+    CHECK(getpid() == 1);
+    parents_client = client_without_network(NULL, VERSOLA_BROWSER_NONE);
+    CHECK(unshare(CLONE_NEWPID) == 0);
+    CHECK(in_child(same_number) == 0);
+    /* Not released: from here on this process can start no more threads. */
+}
+
+static void first_processes(void) {
+    if (unshare(CLONE_NEWPID) != 0)
+        _exit(CANNOT);
+    CHECK(in_child(forks_its_number) == 0);
+}
+
+/* --- Few descriptors: at every number an error that comes and crashes nobody; all is well once there are some --- */
 
 static rlim_t descriptors;
 
-static void life_with_few_descriptors(void) {
-    struct rlimit limit = {descriptors, descriptors};
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    versola_queue *queue = versola_queue_new();
+/* Nobody listens on that port: a login that comes to its end ends with NETWORK. One that waits for a thread that never
+ * started would end with its timeout. */
+static int32_t login_that_nobody_answers(versola_error **error) {
     versola_config *config = versola_config_new("http://127.0.0.1:9", "native-app");
     versola_config_set_redirect_uri(config, REDIRECT);
     versola_config_set_store_memory(config);
     versola_config_set_browser(config, VERSOLA_BROWSER_NONE);
+    versola_config_set_max_attempts_per_origin(config, 1);
     versola_client *client = NULL;
-    versola_error *error = NULL;
-    int32_t status = versola_client_create(config, &client, &error);
-    CHECK((status == VERSOLA_OK) == (client != NULL) && versola_error_cause(error) == status);
-    versola_error_release(error);
-    if (client != NULL) {
-        error = NULL;
-        status = versola_client_login_wait(client, NULL, 200, NULL, &error);
-        CHECK(status != VERSOLA_OK && is_error(status, &error, status));
-    }
+    int32_t status = versola_client_create(config, &client, error);
+    CHECK((status == VERSOLA_OK) == (client != NULL) && versola_error_cause(*error) == status);
+    if (client != NULL)
+        status = versola_client_login_wait(client, NULL, PATIENCE_MS / 2, NULL, error);
+    CHECK(client == NULL || versola_client_close_wait(client, PATIENCE_MS / 2, NULL) == VERSOLA_OK);
     versola_client_release(client);
     versola_config_release(config);
+    return status;
+}
+
+static void life_with_few_descriptors(void) {
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const rlim_t many = limit.rlim_cur;
+    limit.rlim_cur = descriptors;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    versola_queue *queue = versola_queue_new();
+    versola_error *error = NULL;
+    int32_t status = login_that_nobody_answers(&error);
+    CHECK(status != VERSOLA_CAUSE_SYSTEM_CANCELLED && is_error(status, &error, status));
+    limit.rlim_cur = many;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    status = login_that_nobody_answers(&error);
+    CHECK(is_error(status, &error, VERSOLA_CAUSE_NETWORK));
     versola_queue_release(queue);
 }
 
@@ -388,6 +422,7 @@ int main(void) {
         const char *name;
     } tests[] = {
         {forks_while_busy, "fork while other threads call: 200 of 200 children get their error"},
+        {first_processes, "fork of process 1 into process 1 of another namespace"},
         {foreign_threads, "threads with small stacks that never ran Swift"},
         {provider_that_resets, "B60: SIGPIPE at default, a provider that resets"},
         {browser_that_resets, "B60: SIGPIPE at default, a browser that resets"},

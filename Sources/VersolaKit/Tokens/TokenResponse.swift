@@ -10,10 +10,12 @@ struct TokenResponse: Sendable {
     var idToken: String?
     var scope: String?
 
-    /// `nil` when it is no JSON object or lacks `access_token` or `token_type`.
+    /// `nil` when it is no JSON object or lacks `access_token` or `token_type`. An access token that could not stand in a
+    /// header field (RFC 6749 §A.12) is none: C would cut it at a NUL, and a line end in it would begin another field.
     init?(_ body: [UInt8]) {
         guard let members = try? JSONDecoder().decode(Members.self, from: Data(body)),
             let accessToken = members.access_token?.value, !accessToken.isEmpty,
+            accessToken.utf8.allSatisfy({ (0x20...0x7e).contains($0) }),
             let tokenType = members.token_type?.value
         else { return nil }
         self.accessToken = accessToken

@@ -3,8 +3,8 @@ import CShims
 import Glibc
 import Synchronization
 
-/// The I/O thread, one per process, started at first use: curl's transfers, and beside them descriptors and timers. It
-/// blocks in one place, `curl_multi_poll`, for as long as nothing happens; nothing handed to it may block.
+/// The I/O thread, one per process, started with the first client: curl's transfers, and beside them descriptors and timers.
+/// It blocks in one place, `curl_multi_poll`, for as long as nothing happens; nothing handed to it may block.
 ///
 /// In a forked child the thread does not exist: there every member does nothing, without touching a lock.
 final class IOLoop: @unchecked Sendable {
@@ -13,14 +13,15 @@ final class IOLoop: @unchecked Sendable {
     /// How often the thread has come out of its wait: an idle one does not.
     let wakeUps = Atomic<Int>(0)
 
-    private let multi: UnsafeMutableRawPointer?
-    private let timer: Int32
-    private let process = getpid()
+    private let starting = Lock(())
+    private let isStarted = Atomic<Bool>(false)
     private let thread = Atomic<pthread_t>(0)
     private let inbox = Lock<[@Sendable () -> Void]>([])
-    private var isStarted = false
 
-    // The I/O thread's alone: this, and `isStarted` being written only while made, is what `@unchecked` stands for.
+    // Written before `isStarted`, never after.
+    private var multi: UnsafeMutableRawPointer?
+    private var timer: Int32 = -1
+    // The I/O thread's alone: this, and the order above, is what `@unchecked` stands for.
     private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     private var watches: [ObjectIdentifier: IOWatch] = [:]
     private var polled: [IOWatch] = []
@@ -29,19 +30,26 @@ final class IOLoop: @unchecked Sendable {
     private var timers = TimerHeap()
     private var armedFor: BootMillis?
 
-    init() {
-        multi = Self.curlIsReady ? curl_multi_init() : nil
-        timer = shim_boot_timer_create()
-        // Idle connections kept; curl's own measure, four per transfer at work, would drop them whenever little is going on.
-        _ = shim_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 64)
-        if multi != nil, timer >= 0 { isStarted = start() }
+    init() { start() }
+
+    /// Starts the thread unless it runs: then it runs as long as the process. No client is made without it, so that nothing
+    /// of a client waits for a thread that does not come.
+    /// - Returns: false when it cannot be had now (no descriptors, no memory), and in a forked child.
+    @discardableResult
+    func start() -> Bool {
+        shim_process_used()
+        guard !shim_process_is_forked_child() else { return false }
+        return starting.withLock { _ in
+            if !isStarted.load(ordering: .acquiring) { isStarted.store(startThread(), ordering: .releasing) }
+            return isStarted.load(ordering: .acquiring)
+        }
     }
 
     /// Never undone: other users of curl in the process, and this thread, may still be at work at exit.
     private static let curlIsReady = OpenSSL.whileThere { shim_curl_global_init() == CURLE_OK }
 
-    /// False in a forked child, and when the thread could not be started (no descriptors, no memory).
-    var isRunning: Bool { isStarted && getpid() == process }
+    /// False in a forked child, and when the thread could not be started (see `start`).
+    var isRunning: Bool { isStarted.load(ordering: .acquiring) && !shim_process_is_forked_child() }
 
     var isCurrent: Bool { thread.load(ordering: .relaxed) == pthread_self() }
 
@@ -109,7 +117,19 @@ extension IOLoop {
         timers.remove(timer)
     }
 
-    private func start() -> Bool {
+    private func startThread() -> Bool {
+        multi = Self.curlIsReady ? curl_multi_init() : nil
+        timer = shim_boot_timer_create()
+        // Idle connections kept; curl's own measure, four per transfer at work, would drop them whenever little is going on.
+        _ = shim_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 64)
+        // curl makes its handle also when it finds no descriptors to be woken by, and would then hear of nothing.
+        if multi != nil, timer >= 0, curl_multi_wakeup(multi) == CURLM_OK, spawn() { return true }
+        curl_multi_cleanup(multi)
+        if timer >= 0 { close(timer) }
+        return false
+    }
+
+    private func spawn() -> Bool {
         // The thread is born with every signal blocked: none of the host's handlers runs on it, and no SIGPIPE kills.
         var all = sigset_t()
         var previous = sigset_t()

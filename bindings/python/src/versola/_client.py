@@ -32,7 +32,8 @@ class OAuthClient(ClientBase[Delivery]):
     """A native OAuth 2.0 / OpenID Connect client: one session of one person at one provider.
 
     Takes an :class:`OAuthConfiguration`, or its fields as keywords (see there for each). Reads the stored session and
-    uses no network. Raises :class:`ConfigurationError` for a wrong setting or an unusable store.
+    uses no network. Raises :class:`ConfigurationError` for a wrong setting or an unusable store; :class:`OSError` or
+    :class:`RecoverableError` (``NETWORK``) when the process has no descriptor left.
 
     Any number of threads may use one client at once. Calls that wait take ``timeout`` in seconds (``None``: no limit)
     and end with :class:`RecoverableError` (``SYSTEM_CANCELLED``) after it. Ctrl-C ends them as the person's wish, then
