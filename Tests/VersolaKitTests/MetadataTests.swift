@@ -111,6 +111,7 @@ import Testing
     func endpointsAreHttpsOrLoopback(member: String) async throws {
         for (url, accepted) in [
             ("http://op.example/x", false), ("https://user@op.example/x", false), ("https://op.example/x#f", false),
+            ("https://op.example/x#", false),
             ("/relative", false), ("javascript:alert(1)", false), ("http://127.0.0.1:9/x", true),
             ("https://other.example/x?y=1", true),
         ] {

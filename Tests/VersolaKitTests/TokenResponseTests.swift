@@ -32,7 +32,8 @@ import Testing
         "", "{}", "[]", "{\"access_token\":\"a\"}", "{\"access_token\":\"\",\"token_type\":\"Bearer\"}",
         "{\"access_token\":\"a\\u0000b\",\"token_type\":\"Bearer\"}",
         "{\"access_token\":\"a\\r\\nX: b\",\"token_type\":\"Bearer\"}",
-        "{\"access_token\":\"\\u007f\",\"token_type\":\"Bearer\"}", "{\"access_token\":\"é\",\"token_type\":\"Bearer\"}",
+        "{\"access_token\":\"\\u007f\",\"token_type\":\"Bearer\"}",
+        "{\"access_token\":\"é\",\"token_type\":\"Bearer\"}",
         "{\"access_token\":7,\"token_type\":\"Bearer\"}", "{\"access_token\":\"a\",\"token_type\":null}",
     ])
     func whatIsNoTokenResponse(body: String) {

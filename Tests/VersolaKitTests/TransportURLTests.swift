@@ -13,6 +13,8 @@ import Testing
             ("http://[::1]:80/x", "http://[::1]:80", "/x", nil, nil),
             ("https://a.example/b/../c?x=%2F+y", "https://a.example:443", "/c", "x=%2F+y", nil),
             ("https://a.example?q", "https://a.example:443", "/", "q", nil),
+            ("https://a.example/#", "https://a.example:443", "/", nil, ""),
+            ("https://a.example#", "https://a.example:443", "/", nil, ""),
             ("http://127.1/", "http://127.0.0.1:80", "/", nil, nil),
             ("http://0x7f000001/", "http://127.0.0.1:80", "/", nil, nil),
         ] as [(String, String, String, String?, String?)])
@@ -60,7 +62,9 @@ import Testing
         #expect(try #require(URLParts("https://login.example/")).isSecure)
     }
 
-    @Test(arguments: ["https://user@a.example/", "https://user:pass@a.example/", "https://:pass@a.example/"])
+    @Test(arguments: [
+        "https://user@a.example/", "https://user:pass@a.example/", "https://:pass@a.example/", "https://@a.example/",
+    ])
     func userInfoIsTold(url: String) throws {
         let parts = try #require(URLParts(url))
         #expect(parts.hasUserInfo)

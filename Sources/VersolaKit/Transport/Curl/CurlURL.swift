@@ -5,6 +5,8 @@ import CShims
 final class CurlURL: @unchecked Sendable {
     /// Written in `init` only, and read under a transfer by a copy of curl's own: this is what `@unchecked` stands for.
     let handle: OpaquePointer
+    /// curl does not tell an empty one.
+    private let fragment: String?
 
     /// Absolute http and https URLs of ASCII (RFC 3986 §2) with a host and exactly two slashes. Curl alone would take one or
     /// three, and a backslash, where a browser sees another host.
@@ -16,6 +18,7 @@ final class CurlURL: @unchecked Sendable {
             let handle = curl_url()
         else { return nil }
         self.handle = handle
+        fragment = URLParts.split(url).fragment
         // A zone would be left out of the host, and so of the origin.
         guard curl_url_set(handle, CURLUPART_URL, url, 0) == CURLUE_OK, part(CURLUPART_ZONEID) == nil else {
             return nil
@@ -32,7 +35,7 @@ final class CurlURL: @unchecked Sendable {
         else { return nil }
         return URLParts(
             scheme: scheme.lowercased(), host: host.lowercased(), port: port,
-            path: part(CURLUPART_PATH) ?? "/", query: part(CURLUPART_QUERY), fragment: part(CURLUPART_FRAGMENT),
+            path: part(CURLUPART_PATH) ?? "/", query: part(CURLUPART_QUERY), fragment: fragment,
             hasUserInfo: part(CURLUPART_USER) != nil || part(CURLUPART_PASSWORD) != nil)
     }
 
