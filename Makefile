@@ -56,7 +56,7 @@ SECONDS ?= 60
 LINK_FLAGS := -Xswiftc -use-ld=lld -Xlinker --version-script=$(CURDIR)/include/versola.map -Xlinker -soname=$(SONAME) \
 	-Xlinker -z -Xlinker nodelete $(VARIANT_FLAGS)
 
-.PHONY: help library test endurance lint format install fuzz tsan fleet demo wheel clean
+.PHONY: help library test endurance pythons lint format install fuzz tsan fleet demo wheel clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -83,10 +83,17 @@ test: ## everything that is tested, as the README says; scripts/test STAGE... ru
 	@scripts/setup test
 	@scripts/test
 
-endurance: library ## the long form of what runs for minutes: many processes on one session, kills at any instant
+endurance: export VERSOLA_TEST_FULL := 1
+endurance: export VERSOLA_LIBRARY := $(CURDIR)/build/$(SONAME)
+endurance: library ## the long form of what runs for minutes: kills at any instant, 10,000 clients, every way to exit 200 times
 	@scripts/setup test
-	@VERSOLA_TEST_FULL=1 VERSOLA_LIBRARY=$(CURDIR)/build/$(SONAME) .venv/bin/python -m pytest -q -s \
-		Tests/Integration/test_processes.py Tests/Integration/test_kill.py
+	@.venv/bin/python -m pytest -q -s Tests/Integration/test_processes.py Tests/Integration/test_kill.py
+	@.venv/bin/python -m pytest -q -s bindings/python/tests/test_exit.py bindings/python/tests/test_process.py
+	@$(MAKE) --no-print-directory install PREFIX=$(CURDIR)/build/installed
+	@.venv/bin/python Tests/abi/run.py --no-valgrind
+
+pythons: library ## the Python tests on every CPython 3.9 or later of this machine
+	@scripts/pythons
 
 lint: ## style, licence headers, shell and Python checks
 	@scripts/lint

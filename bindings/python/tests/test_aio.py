@@ -430,6 +430,7 @@ def test_a_logging_handler_that_raises_holds_up_nobody(run: Run, settings: Setti
     assert handler.records == len(told) >= 1
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_after_fork_every_call_raises_in_the_child(settings: Settings) -> None:
     client = versola.aio.OAuthClient(**{**settings, "browser": None})
     with pytest.raises(versola.RecoverableError):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import functools
 import inspect
@@ -215,9 +216,7 @@ class Events:
         if kind == EventKind.OPEN_URL:
             # In a thread of its own, so that a slow browser holds up nobody. The thread owns the event.
             arguments = (self._library, event, self._browser, self.awaiter(), self._log)
-            try:
-                threading.Thread(target=_open_url, args=arguments, name="versola-browser", daemon=True).start()
-            except RuntimeError:  # no more threads, or the interpreter is on its way out
+            if not start_thread("versola-browser", _open_url, *arguments):
                 _answer(self._library, event, OpenURLAnswer.FAILED)
             return
         try:
@@ -229,6 +228,33 @@ class Events:
         if dropped:
             self._log.warning("%d log lines were lost before the next one", dropped)
         self._log.log(_PYTHON_LEVELS.get(level, logging.DEBUG), "%s", message)
+
+
+_starting = threading.RLock()
+_is_leaving = False
+
+
+def start_thread(name: str, target: Callable[..., None], *arguments: object) -> bool:
+    """Whether a daemon thread was started: not while the interpreter is on its way out, nor when there are too many."""
+    with _starting:
+        if _is_leaving:
+            return False
+        try:
+            threading.Thread(target=target, args=arguments, name=name, daemon=True).start()
+        except RuntimeError:
+            return False
+        return True
+
+
+@atexit.register
+def _leave() -> None:
+    # Python 3.9 and 3.10 end by SIGSEGV when a daemon thread starts another while the interpreter is being taken down. So
+    # that waits for those that are starting now, and no other begins.
+    global _is_leaving
+    _is_leaving = True
+    if not is_forked_child():
+        with _starting:
+            pass
 
 
 class Following:
