@@ -10,7 +10,9 @@ extension ClientObject {
         _ operation: versola_operation, id: UInt64, _ begin: (OAuthClient) -> Call<Value>,
         _ outcome: @escaping @Sendable (Value) -> (result: OperationResult, error: OAuthError?)
     ) throws(OAuthError) {
-        guard let outlet else { throw invalid("client: it was made without a sink; only the blocking forms can be used") }
+        guard let outlet else {
+            throw invalid("client: it was made without a sink; only the blocking forms can be used")
+        }
         // CLOSED waits until the completion has its receiver.
         try client.starting { () throws(OAuthError) in
             let isNew = operations.withLock { operations in
