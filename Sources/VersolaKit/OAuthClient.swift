@@ -132,13 +132,7 @@ public final class OAuthClient: Sendable {
     }
 
     package func startUserInfo() -> Call<String> {
-        start { worker, call in
-            do throws(OAuthError) {
-                call.end(.success(try await worker.userInfo()))
-            } catch {
-                call.end(.failure(error))
-            }
-        }
+        start { await $0.userInfo($1) }
     }
 
     // MARK: The end

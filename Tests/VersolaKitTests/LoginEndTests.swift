@@ -370,6 +370,26 @@ import Testing
         try await next.close()
     }
 
+    @Test func closeWhileTheKeySetIsToBeAskedForAgainStoresTheGrantAllTheSame() async throws {
+        let (place, time) = (try StoreFixture(), VirtualTime())
+        let harness = try Harness(place: place, time: time, retryPolicy: .default)
+        let call = try await harness.waitingLogin()
+        harness.transport.next(.keySet, .status(503))
+        _ = try harness.listener.navigate(try harness.response())
+        while harness.transport.sent(.keySet).isEmpty { await harness.rest() }
+        await harness.rest()
+        harness.client.close()
+        #expect(await call.failure() == .systemCancelled)
+        await harness.rest()
+        time.advance(500)
+        try await harness.close()
+        #expect(harness.transport.sent(.keySet).count == 2)
+        #expect(harness.states.states.last == .authenticated)
+        let next = try Harness(place: place, time: time)
+        #expect(next.client.state == .authenticated)
+        try await next.close()
+    }
+
     @Test func releasingTheLastReferenceIsAClose() async throws {
         let place = try StoreFixture()
         var harness: Harness? = try Harness(place: place)

@@ -23,6 +23,58 @@ import Testing
 
     // MARK: Attempts
 
+    private static let unusable: [(answer: ScriptedTransport.Answer, requests: Int)] = [
+        (.status(503), 3), (.failure(.reset), 3), (.status(404), 1), (.status(302), 1), (.json(200, "no metadata"), 1),
+    ]
+
+    /// Its metadata are asked for by each operation.
+    private static func harness(discovery answer: ScriptedTransport.Answer) async throws -> Harness {
+        let harness = try Harness(retryPolicy: .default) { world in
+            world.provider.change { $0.discoveryFields = [HTTPField(name: "Cache-Control", value: "no-store")] }
+        }
+        try await harness.signIn()
+        harness.time.advance(3_590_000)
+        for _ in 0..<9 { harness.transport.next(.discovery, answer) }
+        return harness
+    }
+
+    @Test(arguments: unusable)
+    func whatARevocationAskedForInVainTheRestOfTheLogoutDoesNotAskForAgain(
+        answer: ScriptedTransport.Answer, requests: Int
+    ) async throws {
+        let harness = try await Self.harness(discovery: answer)
+        let sent = harness.transport.sent.count
+        let call = harness.client.startLogout()
+        await harness.passTime(until: call)
+        #expect(try await call.value() == LogoutResult())
+        #expect(harness.transport.sent.dropFirst(sent).map(\.kind) == Array(repeating: .discovery, count: requests))
+        try await harness.close()
+    }
+
+    @Test(arguments: unusable)
+    func whatAnEarlyRefreshAskedForInVainUserInfoDoesNotAskForAgain(
+        answer: ScriptedTransport.Answer, requests: Int
+    ) async throws {
+        let harness = try await Self.harness(discovery: answer)
+        let sent = harness.transport.sent.count
+        let call = harness.client.startUserInfo()
+        await harness.passTime(until: call)
+        #expect(await call.failure() != nil)
+        #expect(harness.transport.sent.dropFirst(sent).map(\.kind) == Array(repeating: .discovery, count: requests))
+        try await harness.close()
+    }
+
+    @Test func whatWasAskedForInVainIsToldWithTheNumbersOfItsOwnFailures() async throws {
+        let harness = try await Self.harness(discovery: .retryAfter("60"))
+        let call = harness.client.startUserInfo()
+        #expect(await call.failure() == Self.server(429, after: 60_000, attempts: 1, elapsed: 0))
+        // Another operation was never sent: a pause runs.
+        harness.time.advance(1_000)
+        #expect(
+            await harness.client.startUserInfo().failure() == Self.server(429, after: 59_000, attempts: 0, elapsed: 0))
+        try await harness.close()
+    }
+
     @Test func threeFailedRequestsToOneOriginThenOneError() async throws {
         let harness = try Harness(retryPolicy: .default)
         harness.transport.script { _ in .status(500) }

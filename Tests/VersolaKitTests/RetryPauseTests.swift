@@ -349,6 +349,27 @@ import Testing
         try await harness.close()
     }
 
+    @Test func aPausedDiscoveryThatARefreshWouldNeedRefusesItBeforeItIsUnderWay() async throws {
+        let harness = try Harness(retryPolicy: .default) { world in
+            world.provider.change {
+                $0.discoveryFields = [HTTPField(name: "Cache-Control", value: "no-store")]
+                $0.discovery["token_endpoint"] = "\"https://tokens.example/token\""
+            }
+        }
+        try await harness.signIn()
+        harness.transport.next(.discovery, .retryAfter("60"))
+        let refused = harness.client.startAccessToken(force)
+        #expect(await refused.failure() == Self.server(after: 60_000, attempts: 1))
+        harness.states.clear()
+        let sent = harness.transport.sent.count
+        let again = harness.client.startAccessToken(force)
+        #expect(await again.failure() == Self.server(after: 60_000, attempts: 0))
+        await harness.rest()
+        #expect(harness.transport.sent.count == sent)
+        #expect(harness.states.states == [.authenticated])
+        try await harness.close()
+    }
+
     @Test func aPausedDiscoveryRefusesTheLogin() async throws {
         let harness = try Harness(retryPolicy: .default)
         harness.transport.next(.discovery, .retryAfter("60", 503))

@@ -157,6 +157,60 @@ import Testing
         try await harness.close()
     }
 
+    @Test(arguments: CancelReason.allCases)
+    func whatNobodyWaitsForAnyMoreIsNotRepeated(reason: CancelReason) async throws {
+        let harness = try await Self.harness()
+        harness.transport.next(.userInfo, .retryAfter("5"))
+        let call = harness.client.startUserInfo()
+        await harness.rest()
+        call.cancel(reason)
+        #expect(await call.failure() == reason.error.bare)
+        await harness.rest()
+        #expect(harness.time.timers == 0)
+        harness.time.advance(60_000)
+        await harness.rest()
+        #expect(harness.transport.sent(.userInfo).count == 1)
+        try await harness.close()
+    }
+
+    /// From whatever thread the cancel comes, and however fast the wait for the repeat ends with it.
+    @Test(arguments: CancelReason.allCases)
+    func whatACancelEndsIsToldAsCancelledNotAsWhatFailedBefore(reason: CancelReason) async throws {
+        for _ in 0..<300 {
+            let harness = try await Self.harness()
+            harness.provider.change { $0.discoveryFields = [HTTPField(name: "Cache-Control", value: "no-store")] }
+            harness.transport.next(.userInfo, .retryAfter("5"))
+            let userInfo = harness.client.startUserInfo()
+            await harness.rest()
+            userInfo.cancel(reason)
+            #expect(await userInfo.failure() == reason.error.bare)
+            harness.time.advance(3_600_000)
+            harness.transport.next(.discovery, .retryAfter("5"))
+            let login = harness.client.startLogin(LoginOptions())
+            await harness.rest()
+            login.cancel(reason)
+            #expect(await login.failure() == reason.error.bare)
+            try await harness.close()
+        }
+    }
+
+    @Test(arguments: CancelReason.allCases)
+    func theRefreshOfACancelledUserInfoIsSharedAndGoesOn(reason: CancelReason) async throws {
+        let harness = try await Self.harness()
+        harness.time.advance(3_600_000)
+        harness.transport.next(.refresh, .retryAfter("5"))
+        let call = harness.client.startUserInfo()
+        await harness.rest()
+        let other = harness.client.startAccessToken(force)
+        await harness.rest()
+        call.cancel(reason)
+        #expect(await call.failure() == reason.error.bare)
+        await harness.passTime(until: other)
+        #expect(try await other.value().value == "access-2")
+        #expect(harness.transport.sent(.refresh).count == 2)
+        try await harness.close()
+    }
+
     @Test(arguments: [
         (ScriptedTransport.Answer.oauthError("invalid_grant"), OAuthError.reauthenticate(.grantRejected)),
         (.oauthError("invalid_client"), .configuration(.authorizationRejected)),

@@ -140,6 +140,12 @@ import Testing
         }
     }
 
+    @Test func aBudgetThatIsSpentHasNoRoomForARepeatWithoutAWait() {
+        #expect(
+            Self.verdict(.discovery, Self.outcome(429), left: 0, retryAfter: 0) == .end(pauseMillis: 0))
+        #expect(Self.verdict(.discovery, Self.outcome(429), left: 1, retryAfter: 0) == .wait(millis: 0))
+    }
+
     @Test func attemptsThatRunOutWhileTheProviderAsksToWaitStartAPause() {
         let verdict = Self.verdict(.discovery, Self.outcome(429), allowsAnother: false, retryAfter: 2_000)
         #expect(verdict == .end(pauseMillis: 2_000))

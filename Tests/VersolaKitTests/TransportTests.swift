@@ -18,7 +18,8 @@ import Testing
     @Test func aRequestArrivesAsGivenAndItsAnswerWhole() async throws {
         let server = try SocketServer.answering(
             "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-                + "HTTP/1.1 401 No\r\nDPoP-Nonce: a\r\ndpop-nonce: b\r\nEmpty:\r\nContent-Length: 4\r\n\r\nbody")
+                + "HTTP/1.1 401 No\r\nDPoP-Nonce: a\r\ndpop-nonce: b\r\nEmpty:\r\nRetry-After:\r\n\t 60\r\nContent-Length: 4\r\n\r\nbody"
+        )
         defer { server.close() }
         let response = try await transport.send(
             HTTPRequest(
@@ -28,7 +29,8 @@ import Testing
         ).get()
         #expect(response.status == 401)
         #expect(response.body == Array("body".utf8) && response.isComplete)
-        #expect(response.fields.map(\.name) == ["DPoP-Nonce", "dpop-nonce", "Empty", "Content-Length"])
+        #expect(response.fields.map(\.name) == ["DPoP-Nonce", "dpop-nonce", "Empty", "Retry-After", "Content-Length"])
+        #expect(response.values("Retry-After") == ["60"], "a folded line (RFC 9112 §5.2)")
         #expect(response.values("dpop-NONCE") == ["a", "b"])
         let request = try #require(server.requests.first)
         #expect(request.hasPrefix("POST /token?x=y HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n"))

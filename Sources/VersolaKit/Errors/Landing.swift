@@ -11,7 +11,9 @@ extension OAuthError {
             .server(
                 status: status, retryAfterMillis: retryAfterMillis, attempts: attempts, elapsedMillis: elapsedMillis),
             Diagnostics(
-                "\(kind.rawValue): the provider answered \(status)", oauthError: body?.error,
+                attempts == 0
+                    ? "\(kind.rawValue): not sent, for the provider answered \(status) and asked to wait"
+                    : "\(kind.rawValue): the provider answered \(status)", oauthError: body?.error,
                 errorDescription: body?.errorDescription))
     }
 
@@ -20,6 +22,20 @@ extension OAuthError {
         .server(
             answer.kind, status: answer.response.status, retryAfterMillis: answer.pauseLeftMillis,
             attempts: answer.failures + 1, elapsedMillis: answer.budget.elapsedMillis, body: body)
+    }
+
+    /// Nothing was sent.
+    var isRefusalByPause: Bool {
+        if case .recoverable(.server(_, _, attempts: 0, _), _) = self { true } else { false }
+    }
+
+    /// The same failure later in its operation.
+    func toldAgain(retryAfterMillis: Int64?, elapsedMillis: Int64) -> OAuthError {
+        guard case .recoverable(.server(let status, _, let attempts, _), let diagnostics) = self else { return self }
+        return .recoverable(
+            .server(
+                status: status, retryAfterMillis: retryAfterMillis, attempts: attempts, elapsedMillis: elapsedMillis),
+            diagnostics)
     }
 
     /// An answer that is not the one the endpoint hoped for.

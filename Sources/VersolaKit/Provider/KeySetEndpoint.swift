@@ -6,10 +6,10 @@ enum KeySetEndpoint {
         let request = HTTPRequest(
             method: "GET", url: url,
             fields: [HTTPField(name: "Accept", value: "application/jwk-set+json, application/json")])
-        return await sender.send(.keySet, request, budget: budget).flatMap { answer in
-            guard (200...299).contains(answer.response.status) else { return .failure(.landing(answer)) }
-            guard let keys = JWKSet(json: answer.response.body) else { return .failure(.server(answer)) }
-            return .success(keys)
+        return await sender.load(.keySet, request, budget: budget) { answer throws(OAuthError) in
+            guard (200...299).contains(answer.response.status) else { throw .landing(answer) }
+            guard let keys = JWKSet(json: answer.response.body) else { throw .server(answer) }
+            return keys
         }
     }
 }

@@ -37,14 +37,32 @@ final class MetadataCache: Sendable {
         return entry.withLock { $0?.metadata }
     }
 
+    /// Why the metadata cannot be had now: they would have to be asked for, and a pause runs there.
+    func refusal(_ budget: OperationBudget) -> OAuthError? {
+        guard case .discovery(let issuer) = provider, fresh == nil else { return nil }
+        let origin = URLParts(ProviderMetadata.wellKnownURL(issuer: issuer))?.origin ?? ""
+        return sender.refusal(origin, .discovery, budget)
+    }
+
+    private var fresh: ProviderMetadata? {
+        entry.withLock { $0.flatMap { $0.freshUntil > time.boot ? $0.metadata : nil } }
+    }
+
     private func discover(_ issuer: String, _ budget: OperationBudget) async throws(OAuthError) -> ProviderMetadata {
+        if let fresh { return fresh }
         let known = entry.withLock { $0 }
-        if let known, known.freshUntil > time.boot { return known.metadata }
         var request = HTTPRequest(method: "GET", url: ProviderMetadata.wellKnownURL(issuer: issuer))
         request.fields.append(HTTPField(name: "Accept", value: "application/json"))
         if let tag = known?.entityTag { request.fields.append(HTTPField(name: "If-None-Match", value: tag)) }
 
-        let answer = try await sender.send(.discovery, request, budget: budget).get()
+        return try await sender.load(.discovery, request, budget: budget) { answer throws(OAuthError) in
+            try take(answer, known, issuer)
+        }.get()
+    }
+
+    private func take(
+        _ answer: ProviderAnswer, _ known: Entry?, _ issuer: String
+    ) throws(OAuthError) -> ProviderMetadata {
         let response = answer.response
         if response.status == 304, var known, known.entityTag != nil {
             known.freshUntil = time.boot + Self.lifetimeMillis(response)

@@ -9,6 +9,8 @@ final class OperationBudget: Sendable {
         /// Time that does not count, and since when it is running.
         var excludedMillis: Int64 = 0
         var excludedSince: BootMillis?
+        /// By URL, see ``failure(of:)``.
+        var failedLoads: [String: OAuthError] = [:]
     }
 
     let policy: RetryPolicy
@@ -45,6 +47,13 @@ final class OperationBudget: Sendable {
             return spent.failures < policy.maxTotalAttempts
                 && spent.failuresByOrigin[origin, default: 0] < policy.maxAttemptsPerOrigin
         }
+    }
+
+    /// Why something that several steps of the operation need could not be had: it was asked for as often as the rules allow.
+    func failure(of url: String) -> OAuthError? { spent.withLock { $0.failedLoads[url] } }
+
+    func noteFailure(of url: String, _ error: OAuthError) {
+        spent.withLock { $0.failedLoads[url] = error }
     }
 
     /// Nobody waits for the operation any more: what is on the wire goes on, but no request is repeated.

@@ -69,8 +69,9 @@ enum RetryVerdict: Equatable, Sendable {
             return
         }
         if let asked = now.retryAfterMillis {
-            // Never shortened, and the jitter cannot turn a wait that fits into one that does not.
-            guard asked <= now.budgetLeftMillis else {
+            // Never shortened, and the jitter cannot turn a wait that fits into one that does not. In a budget that is spent
+            // none fits, also one of no length.
+            guard asked <= now.budgetLeftMillis, now.budgetLeftMillis > 0 else {
                 self = .end(pauseMillis: asked)
                 return
             }

@@ -21,7 +21,7 @@ struct Sender: Sendable {
     let random: any RandomSource
     let pauses: Pauses
     /// Once the client is closed nobody waits for a retry any more.
-    let closing: Closing
+    var closing: Closing
 
     /// What one sending led to.
     enum Step: Sendable {
@@ -38,9 +38,30 @@ struct Sender: Sendable {
         let count: Int
     }
 
+    /// Gets what several steps of an operation may need. What one of them asked for in vain the next does not ask for again,
+    /// but is told the same.
+    func load<Value>(
+        _ kind: RequestKind, _ request: HTTPRequest, budget: OperationBudget,
+        _ judge: (ProviderAnswer) throws(OAuthError) -> Value
+    ) async -> Result<Value, OAuthError> {
+        if let known = budget.failure(of: request.url) {
+            let left = pauses.leftMillis(URLParts(request.url)?.origin ?? "", now: time.boot)
+            return .failure(known.toldAgain(retryAfterMillis: left, elapsedMillis: budget.elapsedMillis))
+        }
+        do throws(OAuthError) {
+            return .success(try judge(try await send(kind, request, budget: budget).get()))
+        } catch {
+            // One that a pause refused was not asked for.
+            if !error.isRefusalByPause { budget.noteFailure(of: request.url, error) }
+            return .failure(error)
+        }
+    }
+
     /// Sends a request, again as often as answer, request and budget allow, and gives what its endpoint is to judge.
+    ///
+    /// - Parameter abandoned: nobody waits for this request any more, while others may for what else the operation started.
     func send(
-        _ kind: RequestKind, _ request: HTTPRequest, budget: OperationBudget
+        _ kind: RequestKind, _ request: HTTPRequest, budget: OperationBudget, abandoned: Closing? = nil
     ) async -> Result<ProviderAnswer, OAuthError> {
         var last: Failure?
         while true {
@@ -48,7 +69,7 @@ struct Sender: Sendable {
             case .answer(let answer): return .success(answer)
             case .end(let error): return .failure(error)
             case .again(let millis, let failure):
-                guard await wait(millis, budget) else { return .failure(error(failure, budget)) }
+                guard await wait(millis, budget, abandoned) else { return .failure(error(failure, budget)) }
                 last = failure
             }
         }
@@ -108,11 +129,11 @@ struct Sender: Sendable {
             elapsedMillis: budget.elapsedMillis)
     }
 
-    /// False when the client was closed meanwhile, or the operation abandoned.
-    func wait(_ millis: Int64, _ budget: OperationBudget) async -> Bool {
+    /// False when the client was closed meanwhile, or the operation or the request abandoned.
+    func wait(_ millis: Int64, _ budget: OperationBudget, _ abandoned: Closing? = nil) async -> Bool {
         let woken = Outcome<Bool>()
         let timer = time.schedule(at: time.boot + millis) { woken.settle(.success(true)) }
-        let ends = [closing, budget.abandoned]
+        let ends = [closing, budget.abandoned, abandoned].compactMap(\.self)
         let registrations = ends.map { $0.onClose { woken.settle(.success(false)) } }
         let result = (try? await woken.result.get()) ?? false
         timer.cancel()

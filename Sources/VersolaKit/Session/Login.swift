@@ -30,8 +30,9 @@ struct OpeningLogin: Sendable {
 
     /// Ends it before it has changed anything; what it asks of the provider is not asked again.
     func end(_ error: OAuthError) {
-        budget.abandon()
+        // First, or what ends the waiting for a repeat were told in its place.
         call.end(.failure(error))
+        budget.abandon()
     }
 }
 

@@ -188,9 +188,11 @@ extension Worker {
             accessToken: tokens.accessToken, code: code, maxAge: request.maxAge,
             loginStartedAt: request.startedAt.wall / 1000, clockSkew: configuration.clockSkewSeconds)
         let time = time
-        let sender = sender
+        // Also after a close: the code is spent, and what it brought is to be judged and stored.
+        var sender = sender
+        sender.closing = Closing()
         return await keySet(at: request.jwksURI).verify(
-            load: { await KeySetEndpoint.load(request.jwksURI, sender, budget) },
+            load: { [sender] in await KeySetEndpoint.load(request.jwksURI, sender, budget) },
             judge: { IDTokenValidator.validate(idToken, keys: $0, expectations: expectations, now: time.wall) })
     }
 }

@@ -7,12 +7,7 @@ extension Worker {
     /// ends it.
     func refresh(_ budget: OperationBudget) async throws(OAuthError) -> AccessToken {
         if let runningRefresh { return try await runningRefresh.result.get() }
-        // Refused at once while the provider wants to be left alone: nothing is under way.
-        if let endpoint = metadata.cached?.tokenEndpoint, let origin = URLParts(endpoint)?.origin,
-            let refusal = sender.refusal(origin, .refresh, budget)
-        {
-            throw refusal
-        }
+        if let refusal = refusal(budget) { throw refusal }
         let running = Outcome<AccessToken>()
         runningRefresh = running
         refreshBudget = budget
@@ -32,6 +27,12 @@ extension Worker {
         session.update(reason: failure) { $0.facts.refreshing = false }
         running.settle(result)
         return try result.get()
+    }
+
+    /// A refresh is refused at once while the provider wants to be left alone: nothing is under way.
+    private func refusal(_ budget: OperationBudget) -> OAuthError? {
+        let origin = metadata.cached.flatMap { URLParts($0.tokenEndpoint)?.origin }
+        return origin.flatMap { sender.refusal($0, .refresh, budget) } ?? metadata.refusal(budget)
     }
 
     /// What one hold of the refresh lock led to.

@@ -3,7 +3,21 @@
 /// UserInfo (behaviour §7), as a resource the library asks by itself.
 extension Worker {
     /// The claims, a JSON object as the provider sent it.
-    func userInfo() async throws(OAuthError) -> String {
+    func userInfo(_ call: Call<String>) async {
+        let abandoned = Closing()
+        call.onCancel {
+            call.end(.failure($0.error))
+            abandoned.close()
+        }
+        do throws(OAuthError) {
+            call.end(.success(try await userInfo(abandoned)))
+        } catch {
+            call.end(.failure(error))
+        }
+    }
+
+    /// - Parameter abandoned: the caller is gone. A refresh may have others who wait for it, and goes on.
+    private func userInfo(_ abandoned: Closing) async throws(OAuthError) -> String {
         let budget = OperationBudget(time, configuration.retryPolicy)
         let subject = session.contents.grant?.login.subject
         let token = try await accessToken(TokenOptions(), budget)
@@ -13,12 +27,12 @@ extension Worker {
             throw .configuration(.providerUnsupported, "UserInfo: the provider has no such endpoint")
         }
         var request = UserInfo.request(token, endpoint: endpoint)
-        var answer = try await sender.send(.userInfo, request, budget: budget).get()
+        var answer = try await sender.send(.userInfo, request, budget: budget, abandoned: abandoned).get()
         if answer.response.status == 401 {
             let fresh = try await replacement(for: token, of: asked, refusedBy: answer.response, budget)
             asked = try grant(of: subject)
             request = UserInfo.request(fresh, endpoint: endpoint)
-            answer = try await sender.send(.userInfo, request, budget: budget).get()
+            answer = try await sender.send(.userInfo, request, budget: budget, abandoned: abandoned).get()
             if answer.response.status == 401 { throw refusal(answer.response, to: asked) }
         }
         guard (200...299).contains(answer.response.status) else { throw .landing(answer) }

@@ -38,6 +38,12 @@ def test_a_value_outside_its_range_is_refused_when_the_policy_is_made(name: str,
             dataclasses.replace(RetryPolicy.PATIENT, **{name: value})
 
 
+@pytest.mark.parametrize("name", ["max_attempts_per_origin", "max_total_attempts", "backoff_multiplier"])
+def test_a_duration_is_no_number_and_is_refused_when_the_policy_is_made(name: str) -> None:
+    with pytest.raises(TypeError):
+        RetryPolicy(**{name: datetime.timedelta(seconds=2)})  # type: ignore[arg-type]
+
+
 def test_more_attempts_per_origin_than_in_all_are_refused_when_the_policy_is_made() -> None:
     refused(max_attempts_per_origin=2, max_total_attempts=1)
     refused(max_attempts_per_origin=5)

@@ -213,13 +213,20 @@ extension CurlTransfer {
             TransportFailure(verdict, easy: easy, to: target, message: text, mayHaveBeenSent: sendings > 0))
     }
 
+    /// A value whose line was folded (RFC 9112 §5.2) right after the colon: curl leaves the line's end in front of it.
+    private static func unfolded(_ value: UnsafePointer<CChar>) -> String {
+        var value = value
+        while [0x09, 0x0a, 0x0d, 0x20].contains(value.pointee) { value += 1 }
+        return String(cString: value)
+    }
+
     private func response(_ body: [UInt8]) -> HTTPResponse {
         var fields: [HTTPField] = []
         var previous: UnsafeMutablePointer<curl_header>?
         // Those of the last response: no interim ones (1xx), none of a proxy's tunnel, no trailers.
         while let field = curl_easy_nextheader(easy, UInt32(CURLH_HEADER), -1, previous) {
             fields.append(
-                HTTPField(name: String(cString: field.pointee.name), value: String(cString: field.pointee.value)))
+                HTTPField(name: String(cString: field.pointee.name), value: Self.unfolded(field.pointee.value)))
             previous = field
         }
         let status = shim_curl_get_long(easy, CURLINFO_RESPONSE_CODE)

@@ -41,7 +41,9 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         for name, low, high in _RANGES:
-            value = _number(getattr(self, name))
+            value = getattr(self, name)
+            if name in _DURATIONS:
+                value = _number(value)
             # Written so that NaN is refused.
             if not low <= value <= high or (name in _WHOLE and value != int(value)):
                 raise invalid(f"retry policy: {name} must be {low} to {high}")
@@ -50,6 +52,7 @@ class RetryPolicy:
 
 
 _WHOLE = ("max_attempts_per_origin", "max_total_attempts")
+_DURATIONS = ("initial_backoff", "max_backoff", "total_budget")
 # Seconds, where it is a duration. The library has them too; a test holds these against them.
 _RANGES = (
     ("max_attempts_per_origin", 1, 5),
