@@ -252,7 +252,8 @@ static void blocking_login_ends(void) {
 
 /* Ids are the caller's: any 64 bits, free again when the completion was received. */
 static void ids(void) {
-    static const uint64_t values[] = {0, 1, UINT32_MAX, (uint64_t)UINT32_MAX + 1, INT64_MAX, (uint64_t)1 << 63, UINT64_MAX};
+    static const uint64_t values[] = {
+        0, 1, UINT32_MAX, (uint64_t)UINT32_MAX + 1, INT64_MAX, (uint64_t)1 << 63, UINT64_MAX};
     enum { COUNT = sizeof values / sizeof values[0] };
     versola_queue *queue = versola_queue_new();
     versola_client *client = client_without_network(queue, VERSOLA_BROWSER_NONE);

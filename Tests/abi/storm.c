@@ -100,7 +100,8 @@ static void storm(void) {
 int main(void) {
     for (kind = 0; kind < SINKS; kind++) {
         char name[160];
-        snprintf(name, sizeof name, "%s: eight threads, each operation that was started completes once", sink_names[kind]);
+        snprintf(
+            name, sizeof name, "%s: eight threads, each operation that was started completes once", sink_names[kind]);
         tap_run(storm, name);
     }
     return tap_done();

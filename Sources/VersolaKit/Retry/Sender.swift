@@ -22,6 +22,7 @@ struct Sender: Sendable {
     let pauses: Pauses
     /// Once the client is closed nobody waits for a retry any more.
     var closing: Closing
+    var log = Log.off
 
     /// What one sending led to.
     enum Step: Sendable {
@@ -106,6 +107,7 @@ struct Sender: Sendable {
                 ProviderAnswer(
                     kind: kind, response: response, failures: failures, origin: origin, budget: budget, pauses: pauses))
         case (.wait(let millis), _):
+            log(.info, "\(error(failure, budget).diagnostics.detail); it is sent again after \(millis) ms")
             return .again(afterMillis: millis, failure)
         case (.end(let pause?), .answered(let response)):
             let now = time.boot

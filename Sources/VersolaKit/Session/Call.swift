@@ -10,7 +10,7 @@ public enum CancelReason: Sendable, CaseIterable {
     package var error: OAuthError {
         switch self {
         case .user: .recoverable(.userCancelled, "the app cancelled because the user did")
-        case .system: .recoverable(.systemCancelled, "the call was torn down by the program")
+        case .system: .recoverable(.systemCancelled, "the timeout of the call ran out, or the program ended it")
         }
     }
 }

@@ -16,7 +16,7 @@ extension Worker {
         do throws(OAuthError) {
             result = .success(try await refreshWithRetries(budget))
         } catch {
-            log(.info, "refresh: \(error.diagnostics.detail)")
+            log(.info, "access token: \(error.diagnostics.detail)")
             followInvalidation(error)
             // Whatever it was that ended it: there is no session any more.
             result = .failure(runningLogout == nil ? error : .sessionExpired)

@@ -57,7 +57,7 @@ actor Worker {
         self.activity = activity
         sender = Sender(
             transport: dependencies.transport, time: dependencies.time, random: dependencies.random,
-            pauses: dependencies.pauses, closing: closing)
+            pauses: dependencies.pauses, closing: closing, log: dependencies.log)
         metadata = MetadataCache(configuration.provider, sender: sender, time: dependencies.time)
     }
 

@@ -460,3 +460,11 @@ def test_logs_arrive_and_hold_no_secret(settings: Settings, provider: Provider, 
     [exchange] = provider.requests("token")
     for secret in (token, exchange["form"]["code"], exchange["form"]["code_verifier"]):
         assert secret not in caplog.text
+
+
+def test_the_log_tells_what_is_sent_again(settings: Settings, provider: Provider, caplog: Any) -> None:
+    caplog.set_level(logging.INFO, "versola")
+    provider.tell("script", endpoint="discovery", answer={"status": 503, "headers": {"Retry-After": "0"}})
+    with versola.OAuthClient(**{**settings, "browser": walk}) as client:
+        assert client.login().subject == "alice"
+    assert caplog.messages == ["discovery: the provider answered 503; it is sent again after 0 ms"]
