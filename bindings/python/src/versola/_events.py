@@ -248,8 +248,8 @@ def start_thread(name: str, target: Callable[..., None], *arguments: object) -> 
 
 @atexit.register
 def _leave() -> None:
-    # Python 3.9 and 3.10 end by SIGSEGV when a daemon thread starts another while the interpreter is taken down. So that
-    # waits for those that are starting now, and no other begins.
+    # Python 3.9 and 3.10 end by SIGSEGV when a daemon thread starts another while the interpreter is taken down.
+    # So that waits for those that are starting now, and no other begins.
     global _is_leaving
     _is_leaving = True
     if not is_forked_child():
