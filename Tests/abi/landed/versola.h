@@ -11,13 +11,16 @@
  *         versola_error *error = NULL; versola_client *client = NULL; versola_identity *me = NULL;
  *         versola_config *config = versola_config_new("https://id.example.com", "my-app");
  *         versola_config_set_redirect_uri(config, "http://127.0.0.1/callback");
- *         if (versola_client_create(config, &client, &error) == VERSOLA_OK &&
- *             versola_client_login_wait(client, NULL, -1, &me, &error) == VERSOLA_OK)
+ *         int32_t status = versola_client_create(config, &client, &error);
+ *         if (status == VERSOLA_OK)
+ *             status = versola_client_login_wait(client, NULL, -1, &me, &error);
+ *         if (status == VERSOLA_OK)
  *             printf("Hello, %s\n", versola_identity_subject(me));
  *         else
  *             fprintf(stderr, "%s\n", versola_error_detail(error));
  *         versola_identity_release(me); versola_client_release(client);
  *         versola_config_release(config); versola_error_release(error);
+ *         return status == VERSOLA_OK ? 0 : 1;
  *     }
  *
  * The person signs in with the browser of the system; the session is kept in the user's state directory and is there again
@@ -56,8 +59,10 @@
  *
  * Processes. The library installs no signal handler, writes nothing to stdout or stderr, changes no environment, locale,
  * umask or working directory. After fork() the child gets an error from every call and releases do nothing; the parent goes
- * on. exec() is fine. Unloading with dlclose() is not supported: the library stays mapped. It uses the system's libcurl and
- * OpenSSL 3: a host that exports functions of the same names itself has to load it with dlopen() and RTLD_DEEPBIND.
+ * on. exec() is fine, and so is exit() while operations run. Where the process may not start a thread (RLIMIT_NPROC), any
+ * call may wait until it may again. Unloading with dlclose() is not supported: the library stays mapped. It uses the
+ * system's libcurl and OpenSSL 3: a host that exports functions of the same names itself has to load it with dlopen() and
+ * RTLD_DEEPBIND.
  *
  * Times are int64_t with the unit in the name. A timeout_ms of -1 waits without limit.
  */
@@ -435,7 +440,8 @@ enum versola_state {
     VERSOLA_STATE_LOGGING_OUT = 7       /* logout has begun */
 };
 
-/* Gives. Reads the store, uses no network; the state is then the restored one. */
+/* Gives. Reads the store, uses no network; the state is then the restored one. NETWORK when the process has no descriptor or
+ * memory left for the thread that will use it. */
 VERSOLA_API VERSOLA_CHECK int32_t versola_client_create(
     const versola_config *VERSOLA_NULLABLE config, versola_client *VERSOLA_NULLABLE *VERSOLA_NULLABLE client,
     versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
@@ -465,7 +471,8 @@ VERSOLA_API int32_t versola_client_authorization_url(
 /* At once. Opens the browser again for the login that waits; nothing when none does. */
 VERSOLA_API int32_t versola_client_reopen_browser(
     versola_client *VERSOLA_NULLABLE client, versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
-/* At once. Ends the login that waits with USER_CANCELLED, also one restored from another run; nothing when none does. */
+/* At once. Ends the login that waits, or is about to, with USER_CANCELLED, also one restored from another run; nothing when
+ * none does. */
 VERSOLA_API int32_t versola_client_cancel_login(
     versola_client *VERSOLA_NULLABLE client, versola_error *VERSOLA_NULLABLE *VERSOLA_NULLABLE error);
 

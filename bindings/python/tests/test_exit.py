@@ -119,6 +119,7 @@ def tell(loop, context):
 
 import warnings
 warnings.simplefilter("ignore", ResourceWarning)  # of an event loop that is not closed
+warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)  # of tasks that had not begun
 loop = asyncio.new_event_loop()
 loop.set_debug(False)  # it tells of callbacks that took long
 loop.set_exception_handler(tell)
