@@ -13,11 +13,14 @@ final class Session: Sendable {
         var accessToken: AccessToken?
         /// The logins that the state shows, in the order in which they began to wait.
         private var logins: [(id: String, url: String)] = [] {
-            didSet { facts.loginsWaiting = logins.count }
+            didSet {
+                facts.loginsWaiting = logins.count
+                authorizationURL = logins.last?.url
+            }
         }
 
         /// What the person has to open for the latest login that waits.
-        var authorizationURL: String? { logins.last?.url }
+        private(set) var authorizationURL: String?
 
         /// A login waits from now on, in this process.
         mutating func addWaiting(_ request: PendingRequest) {
