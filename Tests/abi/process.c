@@ -44,8 +44,9 @@ static int in_child(void (*body)(void)) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The same in a program of its own, this one started anew with a number. Fork alone would do if the Swift runtime did not
- * take a forked thread for the one it was forked from: two threads that then use the library first may wait for ever. */
+/* The same in a program of its own, this one started anew with a number. Fork alone would do if the Swift runtime did
+ * not take a forked thread for the one it was forked from: two threads that then use the library first may wait for
+ * ever. */
 static char program_number[16];
 
 static void start_program(void) {
