@@ -455,7 +455,8 @@ int main(int argc, char **argv) {
         const int number = atoi(argv[1]);
         descriptors = (rlim_t)(number - FEW_DESCRIPTORS);
         (number < count ? tests[number].body : life_with_few_descriptors)();
-        return tap_failed_checks == 0 ? 0 : 1;
+        fflush(NULL);
+        _exit(tap_failed_checks == 0 ? 0 : 1); /* with work pending, which is no leak */
     }
     for (int i = 0; i < count; i++) {
         int status = in_program(i);

@@ -44,9 +44,9 @@ static void readable_while_not_empty(void) {
             seen += versola_event_kind(event) == VERSOLA_EVENT_COMPLETION;
             versola_event_release(event);
         }
-        CHECK(versola_queue_pop(queue) == NULL); /* not readable, so there is none */
     }
     CHECK(seen == 3);
+    CHECK(!readable(queue) && versola_queue_pop(queue) == NULL); /* no other comes, so there is none */
     versola_client_release(client);
     versola_queue_release(queue);
 }
