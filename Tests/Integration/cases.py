@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -250,6 +251,32 @@ def bench_fixture(
         bench.said_no_secret("\n".join(record.getMessage() for record in caplog.get_records("call")))
         # A code is sent once, whatever happens (the first law); a refresh token again only where a case says so itself.
         assert [one for one in provider.resent() if one.kind == "code"] == []
+
+
+def io_thread(pid: int) -> str:
+    """The id of a process's I/O thread. It names itself after it has started, so it may take a moment."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == "versola-io":
+                return task.name
+    raise AssertionError("the process has no I/O thread")
+
+
+@contextmanager
+def strace(*arguments: str) -> Iterator[None]:
+    """strace, attached meanwhile; what it writes is whole when this ends."""
+    tracer = subprocess.Popen(["strace", *arguments], stderr=subprocess.PIPE, text=True)
+    assert tracer.stderr is not None
+    try:
+        said = tracer.stderr.readline()
+        if "attached" not in said:
+            unavailable(f"strace cannot attach: {said.strip()}")
+        yield
+    finally:
+        tracer.terminate()
+        tracer.wait(10)
+        tracer.stderr.close()
 
 
 def unavailable(reason: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 from versola import OAuthClient, ReauthenticateCause, SessionState, VersolaError
 
-from cases import FULL, OWN_SCHEME, Bench, Person, Program, bench_fixture, unavailable  # noqa: F401
+from cases import FULL, OWN_SCHEME, Bench, Person, Program, bench_fixture, io_thread, strace, unavailable  # noqa: F401
 from provider import walk
 
 FILE_CALLS = ["write", "fsync", "/^rename", "/^unlink", "fallocate", "ftruncate"]
@@ -26,35 +25,18 @@ NETWORK_CALLS = ["/^send", "/^recv"]
 FAR = 80
 
 
-def io_thread(program: Program) -> str:
-    """The thread names itself after it has started, so it may take a moment."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        for task in Path(f"/proc/{program.process.pid}/task").iterdir():
-            if (task / "comm").read_text().strip() == "versola-io":
-                return task.name
-    raise AssertionError("the program has no I/O thread")
-
-
 @contextlib.contextmanager
 def killed_at(program: Program, calls: str, number: int) -> Iterator[None]:
     """From now on the program dies as it enters the call; network calls are counted in the I/O thread alone."""
     target = ["-f", "-p", str(program.process.pid)]
     if calls in NETWORK_CALLS:
-        target = ["-p", io_thread(program)]
+        target = ["-p", io_thread(program.process.pid)]
     inject = f"inject={calls}:signal=SIGKILL:when={number}"
-    command = ["strace", "-o", "/dev/null", "-e", f"trace={calls}", "-e", inject, *target]
-    tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert tracer.stderr is not None
-    try:
-        said = tracer.stderr.readline()
-        if "attached" not in said:
-            unavailable(f"strace cannot attach: {said.strip()}")
-        yield
-    finally:
-        program.kill()
-        tracer.wait(10)
-        tracer.stderr.close()
+    with strace("-o", "/dev/null", "-e", f"trace={calls}", "-e", inject, *target):
+        try:
+            yield
+        finally:
+            program.kill()
 
 
 def dies(program: Program) -> bool:

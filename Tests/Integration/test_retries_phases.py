@@ -7,10 +7,10 @@ A refresh goes out again only when surely not a byte of it was written; UserInfo
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import socket
 import ssl
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ import pytest
 import versola
 from versola import NetworkReason, OAuthClient, RecoverableCause, RecoverableError, SessionState
 
-from cases import PATIENCE, Bench, bench_fixture, refresh_tokens_sent, unavailable  # noqa: F401
+from cases import PATIENCE, Bench, bench_fixture, io_thread, refresh_tokens_sent, strace, unavailable  # noqa: F401
 from provider import Answer, CertificateAuthority, walk
 from wire import Act, Connection, Wire
 
@@ -334,21 +334,8 @@ def test_b30_a_code_goes_out_once_also_when_no_byte_of_it_was_written(bench: Ben
 @contextmanager
 def traced(log: Path, *expressions: str) -> Iterator[None]:
     """What the library asks of the kernel meanwhile, as strace writes it; whole when this ends."""
-    io_thread = next(
-        task.name for task in Path("/proc/self/task").iterdir() if (task / "comm").read_text() == "versola-io\n"
-    )
-    command = ["strace", "-f", "-p", io_thread, "-o", str(log), *expressions]
-    tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert tracer.stderr is not None
-    try:
-        said = tracer.stderr.readline()
-        if "attached" not in said:
-            unavailable(f"strace cannot attach: {said.strip()}")
+    with strace("-f", "-p", io_thread(os.getpid()), "-o", str(log), *expressions):
         yield
-    finally:
-        tracer.terminate()
-        tracer.wait(PATIENCE)
-        tracer.stderr.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@
  */
 #include "fixture.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -25,16 +24,6 @@ struct footprint {
     int threads, descriptors;
     long resident_kib;
 };
-
-static int entries(const char *path) {
-    int count = 0;
-    DIR *directory = opendir(path);
-    while (directory != NULL && readdir(directory) != NULL)
-        count++;
-    if (directory != NULL)
-        closedir(directory);
-    return count;
-}
 
 static struct footprint footprint(void) {
     long pages = 0;

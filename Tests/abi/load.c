@@ -6,7 +6,6 @@
  */
 #include "tap.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -43,16 +42,6 @@ static void status_line(const char *key, char *value, size_t size) {
             snprintf(value, size, "%s", line + strlen(key));
     if (status != NULL)
         fclose(status);
-}
-
-static int entries(const char *path) {
-    int count = 0;
-    DIR *directory = opendir(path);
-    while (directory != NULL && readdir(directory) != NULL)
-        count++;
-    if (directory != NULL)
-        closedir(directory);
-    return count;
 }
 
 static char *joined_environment(void) {

@@ -6,6 +6,7 @@
 #ifndef TAP_H
 #define TAP_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -31,6 +32,17 @@ static inline void tap_run(void (*test)(void), const char *name) {
         tap_failed_tests++;
     printf("%s %d - %s\n", tap_failed_checks == 0 ? "ok" : "not ok", tap_tests, name);
     fflush(stdout);
+}
+
+/* How much a directory holds: /proc/self/fd, /proc/self/task. */
+static inline int entries(const char *path) {
+    int count = 0;
+    DIR *directory = opendir(path);
+    while (directory != NULL && readdir(directory) != NULL)
+        count++;
+    if (directory != NULL)
+        closedir(directory);
+    return count;
 }
 
 static inline int tap_done(void) {
