@@ -17,8 +17,8 @@ enum JSONTree {
 struct JSONReader {
     enum Fault: Error {
         case malformed
-        /// Deeper than the decoder goes, which is no fault of the text.
-        case tooDeep
+        /// No fault of the text, but more than the decoder takes: deeper, or a zero with an exponent (`0e3`, `-0.0e1`).
+        case beyondDecoder
     }
 
     private let bytes: [UInt8]
@@ -53,7 +53,7 @@ struct JSONReader {
     private mutating func value() throws(Fault) -> JSONTree {
         skipSpace()
         depth += 1
-        guard depth < 500 else { throw .tooDeep }
+        guard depth < 500 else { throw .beyondDecoder }
         let tree: JSONTree
         switch next {
         case UInt8(ascii: "{"): tree = .object(try members())
@@ -152,14 +152,17 @@ struct JSONReader {
 
     private mutating func number() throws(Fault) -> JSONTree {
         let start = index
+        var hasExponent = false
         _ = take("-")
         if !take("0") { try digits() }
         if take(".") { try digits() }
         if take("e") || take("E") {
             if !take("+") { _ = take("-") }
             try digits()
+            hasExponent = true
         }
         guard let number = Double(String(decoding: bytes[start..<index], as: UTF8.self)) else { throw .malformed }
+        guard number != 0 || !hasExponent else { throw .beyondDecoder }
         return .number(number)
     }
 

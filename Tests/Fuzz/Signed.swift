@@ -11,7 +11,7 @@ private struct Anything: Decodable {
 }
 
 /// The claims that are signed, when they can be judged: an object, `nil` for anything else. Skips what only the decoder's
-/// limit of depth decides.
+/// limits decide.
 private func claims(_ input: [UInt8], _ judge: (Claims?) -> Void) {
     do throws(JSONReader.Fault) {
         judge(Claims(try JSONReader.object(input)))

@@ -44,21 +44,6 @@ static int in_child(void (*body)(void)) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The same in a program of its own, this one started anew with a number. Fork alone would do if the Swift runtime did
- * not take a forked thread for the one it was forked from: two threads that then use the library first may wait for
- * ever. */
-static char program_number[16];
-
-static void start_program(void) {
-    execl("/proc/self/exe", "process", program_number, NULL);
-    CHECK(false);
-}
-
-static int in_program(int number) {
-    snprintf(program_number, sizeof program_number, "%d", number);
-    return in_child(start_program);
-}
-
 static void one_login_that_waits(versola_queue *queue) {
     versola_client *client = client_without_network(queue, VERSOLA_BROWSER_APP);
     CHECK(versola_client_login(client, NULL, 1, NULL) == VERSOLA_OK);
@@ -125,6 +110,33 @@ static void forks_while_busy(void) {
     versola_client_release(parents_client);
     pthread_join(taker, NULL);
     versola_queue_release(queue);
+}
+
+/* --- Fork before the library is used: the child may use it, from many threads at once --- */
+
+static pthread_barrier_t together;
+
+static void *use_it(void *unused) {
+    pthread_barrier_wait(&together);
+    one_life();
+    return unused;
+}
+
+static void first_use(void) {
+    pthread_t threads[8];
+    const unsigned count = sizeof threads / sizeof threads[0];
+    pthread_barrier_init(&together, NULL, count);
+    for (unsigned i = 1; i < count; i++)
+        CHECK(pthread_create(&threads[i], NULL, use_it, NULL) == 0);
+    use_it(NULL); /* this thread is the one that forked, in the eyes of who remembers it */
+    for (unsigned i = 1; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void forks_before_use(void) {
+    for (int i = 0; i < 200; i++)
+        if (!CHECK(in_child(first_use) == 0))
+            break;
 }
 
 /* --- Threads that never ran Swift, with small stacks, and gone right after a call --- */
@@ -319,8 +331,6 @@ static void first_processes(void) {
 
 /* --- Few descriptors: at every number an error that comes and crashes nobody; all is well once there are some --- */
 
-enum { FEWEST = 3, MOST = 24, FEW_DESCRIPTORS = 100 }; /* the last and their number: that of the program */
-
 static rlim_t descriptors;
 
 /* Nobody listens on that port: a login that comes to its end ends with NETWORK. One that waits for a thread that never
@@ -360,9 +370,9 @@ static void life_with_few_descriptors(void) {
 }
 
 static void few_descriptors(void) {
-    for (int number = FEWEST; number <= MOST; number++)
-        if (!CHECK(in_program(FEW_DESCRIPTORS + number) == 0))
-            printf("# with %d descriptors\n", number);
+    for (descriptors = 3; descriptors <= 24; descriptors++)
+        if (!CHECK(in_child(life_with_few_descriptors) == 0))
+            printf("# with %d descriptors\n", (int)descriptors);
 }
 
 /* --- No /proc --- */
@@ -433,12 +443,13 @@ static void another_swift(void) {
     provider_that_resets();
 }
 
-int main(int argc, char **argv) {
+int main(void) {
     static const struct {
         void (*body)(void);
         const char *name;
     } tests[] = {
         {forks_while_busy, "fork while other threads call: 200 of 200 children get their error"},
+        {forks_before_use, "fork before the first use: 200 of 200 children use it, from 8 threads at once"},
         {first_processes, "fork of process 1 into process 1 of another namespace"},
         {foreign_threads, "threads with small stacks that never ran Swift"},
         {provider_that_resets, "B60: SIGPIPE at default, a provider that resets"},
@@ -451,15 +462,8 @@ int main(int argc, char **argv) {
     };
     const int count = sizeof tests / sizeof tests[0];
     int failed = 0;
-    if (argc == 2) {
-        const int number = atoi(argv[1]);
-        descriptors = (rlim_t)(number - FEW_DESCRIPTORS);
-        (number < count ? tests[number].body : life_with_few_descriptors)();
-        fflush(NULL);
-        _exit(tap_failed_checks == 0 ? 0 : 1); /* with work pending, which is no leak */
-    }
     for (int i = 0; i < count; i++) {
-        int status = in_program(i);
+        int status = in_child(tests[i].body);
         failed += status != 0 && status != CANNOT;
         printf("%s %d - %s%s\n", status == 0 || status == CANNOT ? "ok" : "not ok", i + 1, tests[i].name,
             status == CANNOT ? " # SKIP it takes root to do this" : "");

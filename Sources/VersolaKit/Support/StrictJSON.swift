@@ -11,7 +11,8 @@ enum StrictJSON {
     }
 
     /// Decodes an object (RFC 8259 §4). Two members of one name are refused, in nested objects too, as in the keys of a set:
-    /// the decoder would take the first and another reader the last (RFC 7515 §4, RFC 7517 §4, RFC 7519 §4).
+    /// the decoder would take the first and another reader the last (RFC 7515 §4, RFC 7517 §4, RFC 7519 §4). Where a number
+    /// is asked for the decoder refuses a zero with an exponent (`0e3`), which nobody writes.
     static func decode<Value: Decodable>(_ type: Value.Type, from object: String) throws(Failure) -> Value {
         let bytes = Array(object.utf8)
         // First: the decoder is laxer, and the text may be handed on as it is, to parsers that are not.

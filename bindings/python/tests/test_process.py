@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import textwrap
 from typing import Any
 
 import pytest
@@ -143,7 +144,7 @@ async def calls():
         while True:
             await asyncio.gather(*(c.access_token() for _ in range(10)), return_exceptions=True)
 
-def refused():
+def in_child():
     for call in (c.access_token, client, lambda: asyncio.run(late.login())):
         try:
             call()
@@ -165,11 +166,11 @@ BY = {
     "os.fork": """
     child = os.fork()
     if child == 0:
-        refused()
+        in_child()
     codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """,
     "multiprocessing": """
-    child = multiprocessing.get_context("fork").Process(target=refused)
+    child = multiprocessing.get_context("fork").Process(target=in_child)
     child.start()
     child.join()
     codes.append(child.exitcode)
@@ -181,3 +182,23 @@ BY = {
 def test_every_child_of_a_busy_process_gets_its_error(program: Any, way: str) -> None:
     source = BUSY.replace("    FORK\n", BY[way].lstrip("\n")).replace("TIMES", str(FORKS))
     assert finished(program(source), timeout=300) == (0, f"{FORKS} of {FORKS}\n", "")
+
+
+@pytest.mark.parametrize("way", BY)
+def test_a_child_of_a_process_that_only_imported_the_package_uses_it(program: Any, way: str) -> None:
+    source = """
+import multiprocessing
+
+def in_child():
+    with client() as c:
+        try:
+            c.login(timeout=0)
+        except versola.RecoverableError as error:
+            sys.exit(7 if error.cause.name == "SYSTEM_CANCELLED" else 1)
+
+codes = []
+FORK
+say(codes)
+"""
+    source = source.replace("FORK\n", textwrap.dedent(BY[way]).lstrip("\n"))
+    assert finished(program(source)) == (0, "[7]\n", "")
