@@ -14,9 +14,9 @@ static atomic_bool forked;
 static void note_fork(void) { atomic_store(&forked, true); }
 
 /* Swift's runtime keeps the id of a thread in this variable, as its locks need it, and does not forget it in a forked
- * child: the one thread there goes by its parent's id, and whoever waits for a lock that it holds waits for ever. Loading
- * the library has set it, so a child of a process that did no more than that would be lost. Where the runtime is linked in,
- * both definitions are one variable; where it is a library of its own, this is nobody's. */
+ * child: the one thread there goes by its parent's id, and whoever waits for a lock that it holds waits for ever.
+ * Loading the library has set it, so a child of a process that did no more than that would be lost. Where the runtime
+ * is linked in, both definitions are one variable; where it is a library of its own, this is nobody's. */
 __attribute__((weak, visibility("hidden"))) _Thread_local uint32_t swift_thread_id __asm__(
     "_ZZN5swift14threading_impl5linux13ulock_get_tidEvE3tid");
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from versola import ReauthenticateCause, RecoverableCause, SessionState
+from versola import LogoutResult, OAuthConfiguration, ReauthenticateCause, RecoverableCause, SessionState, aio
 
 from cases import CALLBACK, Bench, Person, Program, bench_fixture  # noqa: F401
 from provider import Answer, Cut, Gate, walk
@@ -74,9 +75,27 @@ def test_the_disk_is_erased_before_the_provider_is_asked(bench: Bench) -> None:
     for ask in (client.access_token, client.refresh, client.user_info, client.identity):
         with bench.refused(EXPIRED):
             ask()
-    joined = bench.call(client.logout)
     gate.open()
-    assert call.result() == joined.result() and call.result().token_revoked
+    assert call.result().token_revoked
+
+
+def test_a_logout_joins_the_one_that_runs(bench: Bench) -> None:
+    bench.signed_in().close()
+    gate = Gate()
+    bench.provider.script("revocation", Answer(gate=gate))
+
+    async def log_out_twice() -> list[LogoutResult]:
+        async with aio.OAuthClient(OAuthConfiguration(**bench.settings(browser=None))) as client:
+            first = asyncio.ensure_future(client.logout())
+            await asyncio.sleep(0)  # lets it begin, which a thread would do when it gets to it
+            gate.wait_arrived()
+            second = asyncio.ensure_future(client.logout())
+            await asyncio.sleep(0)
+            gate.open()
+            return list(await asyncio.gather(first, second))
+
+    first, second = asyncio.run(log_out_twice())
+    assert first == second and first.token_revoked
     assert len(bench.provider.requests("revocation")) == 1
 
 

@@ -454,3 +454,15 @@ def test_close_during_a_refresh_stores_its_answer(bench: Bench) -> None:
     with bench.client() as again:
         again.refresh()
     assert len(set(refresh_tokens_sent(bench))) == 2 and bench.provider.reuses == []
+
+
+@pytest.mark.parametrize(("endpoint", "call"), [("discovery", "login"), ("userinfo", "user_info")])
+def test_B55_close_does_not_wait_for_an_answer_that_nobody_needs(bench: Bench, endpoint: str, call: str) -> None:
+    client = bench.client(request_timeout=300) if call == "login" else bench.signed_in(request_timeout=300)
+    gate = Gate()
+    bench.provider.script(endpoint, Answer(gate=gate))
+    waiting = bench.call(getattr(client, call))
+    gate.wait_arrived()
+    client.close(timeout=30)
+    assert waiting.error().cause is RecoverableCause.SYSTEM_CANCELLED
+    gate.open()

@@ -328,6 +328,22 @@ def test_b30_a_code_goes_out_once_also_when_no_byte_of_it_was_written(bench: Ben
     assert client.state is SessionState.UNAUTHENTICATED
 
 
+@pytest.mark.parametrize("then", [closes, resets, stalls], ids=lambda then: then.__name__)
+def test_b28_retry_after_counts_when_its_body_is_cut_off(bench: Bench, then: Act) -> None:
+    head = b"HTTP/1.1 503 Busy\r\nRetry-After: 3600\r\nContent-Length: 100\r\n\r\n"
+    with Wire(after_request(says(head + b"cut", then))) as wire:
+        subject = Subject(bench, timeout=LESS_HASTE if then is stalls else None)
+        bench.provider.metadata["token_endpoint"] = HTTP.format(port=wire.port)
+        for attempts in (1, 0):
+            with bench.refused(RecoverableCause.SERVER) as caught:
+                subject.client.refresh()
+            assert isinstance(caught.value, RecoverableError)
+            assert (caught.value.status, caught.value.attempts) == (503, attempts)
+            assert caught.value.retry_after is not None and caught.value.retry_after.total_seconds() > 3500
+        seen(wire, 1, 1)
+    subject.has_lost_nothing()
+
+
 # --- Where nobody is that could count ---------------------------------------------------------------------------------
 
 

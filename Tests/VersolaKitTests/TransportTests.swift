@@ -203,6 +203,7 @@ import Testing
     @Test(arguments: [
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ncut", "HTTP/1.1 200 OK\r\nConte", "SSH-2.0-OpenSSH_9.2\r\n", "",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        "HTTP/1.1 401 Unauthorized\r\nContent-Length: 100\r\n\r\ncut", "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\n",
     ])
     func anAnswerThatIsNotWholeIsReset(answer: String) async throws {
         let server = try SocketServer { connection in
@@ -212,6 +213,20 @@ import Testing
         defer { server.close() }
         let failure = try #require(await transport.send(HTTPRequest(method: "GET", url: server.url())).failure)
         #expect(failure.reason == .reset && failure.mayHaveBeenSent)
+    }
+
+    @Test(arguments: [408, 429, 500, 503, 599], [false, true])
+    func theHeadOfAServerInTroubleCountsWithoutItsBody(status: Int, isSilent: Bool) async throws {
+        let server = try SocketServer { connection in
+            _ = connection.readRequest()
+            connection.write("HTTP/1.1 \(status) No\r\nRetry-After: 7\r\nContent-Length: 100\r\n\r\ncut")
+            if isSilent { connection.waitForEnd() }
+        }
+        defer { server.close() }
+        let hasty = try CurlTransport(TransportSettings(requestTimeoutMillis: isSilent ? 500 : 15_000, proxy: ""))
+        let response = try await hasty.send(HTTPRequest(method: "GET", url: server.url())).get()
+        #expect(response.status == status && response.values("retry-after") == ["7"])
+        #expect(response.body.isEmpty && !response.isComplete)
     }
 
     @Test(arguments: ["", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nslow"])
@@ -240,6 +255,33 @@ import Testing
         while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(2)) }
         task.cancel()
         #expect(try await task.value.get().status == 200)
+    }
+
+    @Test(arguments: [false, true]) func aRequestNobodyWantsAnyMoreEnds(isClosedBefore: Bool) async throws {
+        let ended = Outcome<Bool>()
+        let server = try SocketServer { connection in
+            let request = connection.readRequest() ?? ""
+            if request.contains("/wanted") {
+                usleep(50_000)
+                connection.write(Self.ok)
+            }
+            connection.waitForEnd()
+            if request.contains("/unwanted") { ended.settle(.success(true)) }
+        }
+        defer { server.close() }
+        let closing = Closing()
+        if isClosedBefore { closing.close() }
+        var request = HTTPRequest(method: "GET", url: server.url("/unwanted"))
+        request.unlessClosed = closing
+        let unwanted = Task { [transport, request] in await transport.send(request) }
+        let wanted = Task { [transport] in
+            await transport.send(HTTPRequest(method: "GET", url: server.url("/wanted")))
+        }
+        while server.requests.count < (isClosedBefore ? 1 : 2) { try await Task.sleep(for: .milliseconds(2)) }
+        closing.close()
+        #expect(await unwanted.value.failure != nil)
+        #expect(try await wanted.value.get().status == 200)
+        if !isClosedBefore { #expect(try await ended.result.get()) }
     }
 
     // MARK: Limits

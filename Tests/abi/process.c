@@ -276,7 +276,7 @@ static void await_names_asked(int count) {
 
 static void slow_dns(void) {
     versola_queue *queue = versola_queue_new();
-    versola_client *waiting = client_of_issuer("https://slow.example", queue, 2000);
+    versola_client *waiting = client_of_issuer("https://slow.example", queue, 300000);
     CHECK(versola_client_login(waiting, NULL, 1, NULL) == VERSOLA_OK);
     await_names_asked(1);
 

@@ -20,7 +20,7 @@ struct Sender: Sendable {
     let time: any TimeSource
     let random: any RandomSource
     let pauses: Pauses
-    /// Once the client is closed nobody waits for a retry any more.
+    /// Once the client is closed nobody waits for a retry any more, nor for the answer to some (``RequestKind/endsOnClose``).
     var closing: Closing
     var log = Log.off
 
@@ -86,6 +86,8 @@ struct Sender: Sendable {
         if kind != .codeExchange, let error = refusal(origin, kind, budget, failures: last?.count ?? 0) {
             return .end(error)
         }
+        var request = request
+        if kind.endsOnClose { request.unlessClosed = closing }
         let outcome: RequestOutcome =
             switch await transport.send(request) {
             case .success(let response): .answered(response)
@@ -106,6 +108,8 @@ struct Sender: Sendable {
             return .answer(
                 ProviderAnswer(
                     kind: kind, response: response, failures: failures, origin: origin, budget: budget, pauses: pauses))
+        case (.wait, _) where closing.isClosed:
+            return .end(error(failure, budget))
         case (.wait(let millis), _):
             log(.info, "\(error(failure, budget).diagnostics.detail); it is sent again after \(millis) ms")
             return .again(afterMillis: millis, failure)

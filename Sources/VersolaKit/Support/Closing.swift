@@ -10,6 +10,8 @@ final class Closing: Sendable {
 
     private let state = Lock(State())
 
+    var isClosed: Bool { state.withLock(\.isClosed) }
+
     /// Calls `handler` at most once, at once when closed already; ``forget(_:)`` ends that.
     func onClose(_ handler: @escaping @Sendable () -> Void) -> UInt64? {
         let id: UInt64? = state.withLock { state in

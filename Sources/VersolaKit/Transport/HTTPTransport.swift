@@ -3,7 +3,7 @@
 /// Sends one HTTP request, once. What an answer means, and whether to send again, is not decided here.
 protocol HTTPTransport: Sendable {
     /// Always answers, at the latest when the request's timeout has run out. Cancelling the calling task does not stop it:
-    /// a one-time credential on the wire must not lose its answer.
+    /// a one-time credential on the wire must not lose its answer. For others there is ``HTTPRequest/unlessClosed``.
     func send(_ request: HTTPRequest) async -> Result<HTTPResponse, TransportFailure>
 }
 
@@ -20,6 +20,8 @@ struct HTTPRequest: Sendable {
     var body: [UInt8] = []
     /// The body carries a code or a refresh token: a fresh, non-reusable HTTP/1.1 connection, never resent by curl.
     var carriesOneTimeCredential = false
+    /// Nobody wants the answer once this is closed: the transfer ends then, as a failure.
+    var unlessClosed: Closing?
 }
 
 struct HTTPResponse: Equatable, Sendable {
@@ -28,8 +30,8 @@ struct HTTPResponse: Equatable, Sendable {
     var fields: [HTTPField]
     /// After decompression; never over the transport's limit.
     var body: [UInt8]
-    /// False when the body was over the limit or broken in its compression: it is then empty here and must be taken as one
-    /// that cannot be decoded.
+    /// False when the body was over the limit, broken in its compression or, with a status that needs none (408, 429, 5xx),
+    /// cut off: it is then empty here and must be taken as one that cannot be decoded.
     var isComplete = true
 
     /// Every value of a field, name compared without case.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import CShims
 
-/// One request on its way, from its set-up to its answer; made, run and ended on the I/O thread.
-final class CurlTransfer {
+/// One request on its way, from its set-up to its answer; made, run and ended on the I/O thread, which is what `@unchecked`
+/// stands for.
+final class CurlTransfer: @unchecked Sendable {
     let easy: UnsafeMutableRawPointer
 
     private let target: URLParts
     private let completion: (Result<HTTPResponse, TransportFailure>) -> Void
     private let limit: Int
+    private let closing: Closing?
+    private var closingRegistration: UInt64?
     // What curl keeps pointers to; the body is zeroed when it goes.
     private let url: CurlURL
     private let requestBody: Secret
@@ -33,6 +36,7 @@ final class CurlTransfer {
         self.url = url
         self.trust = trust
         self.limit = settings.responseLimit
+        self.closing = request.unlessClosed
         self.requestBody = Secret(request.body)
         self.completion = completion
         message.initialize(repeating: 0)
@@ -49,8 +53,14 @@ final class CurlTransfer {
         message.deallocate()
     }
 
+    /// Calls `handler` when nobody wants the answer any more (``HTTPRequest/unlessClosed``), on any thread.
+    func whenClosed(_ handler: @escaping @Sendable () -> Void) {
+        closingRegistration = closing?.onClose(handler)
+    }
+
     /// The one end of it: takes curl's verdict, or that of the set-up if it was bad.
     func finish(_ verdict: CURLcode) {
+        closing?.forget(closingRegistration)
         completion(outcome(verdict))
     }
 }
@@ -200,7 +210,7 @@ extension CurlTransfer {
         if verdict == CURLE_OK, !headIsComplete { verdict = CURLE_PARTIAL_FILE }
         if verdict == CURLE_OK { return .success(response(responseBody)) }
         // The provider answered, and not with what can be used: its status counts (behaviour §2, `Server`).
-        if bodyIsOverLimit || verdict == CURLE_BAD_CONTENT_ENCODING {
+        if bodyIsOverLimit || verdict == CURLE_BAD_CONTENT_ENCODING || headSaysAll {
             var response = response([])
             response.isComplete = false
             return .success(response)
@@ -211,6 +221,13 @@ extension CurlTransfer {
             : String(decoding: message.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
         return .failure(
             TransportFailure(verdict, easy: easy, to: target, message: text, mayHaveBeenSent: sendings > 0))
+    }
+
+    /// The answer to this request, not a proxy's, is that the provider is in trouble: what it asks for, `Retry-After` too, is
+    /// in the head, and counts when the rest never comes (behaviour §3).
+    private var headSaysAll: Bool {
+        let status = shim_curl_get_long(easy, CURLINFO_RESPONSE_CODE)
+        return sendings == 1 && headIsComplete && (status == 408 || status == 429 || (500...599).contains(status))
     }
 
     /// A value whose line was folded (RFC 9112 §5.2) right after the colon: curl leaves the line's end in front of it.

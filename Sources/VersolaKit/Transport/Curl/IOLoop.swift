@@ -99,9 +99,17 @@ extension IOLoop {
     func start(_ transfer: CurlTransfer) {
         if transfer.isReady, curl_multi_add_handle(multi, transfer.easy) == CURLM_OK {
             transfers[transfer.easy] = transfer
+            transfer.whenClosed { [self] in perform { [self] in abort(transfer) } }
         } else {
             transfer.finish(CURLE_FAILED_INIT)
         }
+    }
+
+    /// Ends the transfer unless it has ended.
+    private func abort(_ transfer: CurlTransfer) {
+        guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
+        curl_multi_remove_handle(multi, transfer.easy)
+        transfer.finish(CURLE_ABORTED_BY_CALLBACK)
     }
 
     func watchesChanged() {
