@@ -168,6 +168,36 @@ def test_cancel_during_discovery_opens_no_browser(bench: Bench) -> None:
     assert len(shown) == 1 and client.state is SessionState.UNAUTHENTICATED
 
 
+@pytest.mark.parametrize("is_signed_in", [False, True])
+def test_a_logout_ends_a_login_in_discovery(bench: Bench, is_signed_in: bool) -> None:
+    if is_signed_in:
+        bench.signed_in().close()
+    shown: list[str] = []
+    client = bench.client(browser=shown.append)
+    gate = Gate()
+    bench.provider.script("discovery", Answer(gate=gate))
+    login = bench.call(client.login)
+    gate.wait_arrived()
+    logout = bench.call(client.logout)
+    assert login.error().cause is USER
+    gate.open()
+    assert logout.result().token_revoked is is_signed_in
+    assert shown == [] and client.state is SessionState.UNAUTHENTICATED
+
+
+def test_a_login_ends_an_earlier_one_in_discovery(bench: Bench) -> None:
+    person = Person()
+    client = bench.client(browser=person)
+    gate = Gate()
+    bench.provider.script("discovery", Answer(gate=gate))
+    first = bench.call(client.login)
+    gate.wait_arrived()
+    second = bench.call(client.login)
+    assert first.error().cause is USER
+    gate.open()
+    assert second.result().subject == bench.provider.subject and len(person.urls) == 1
+
+
 @pytest.mark.parametrize("end, cause", ENDINGS, ids=ENDING_NAMES)
 @pytest.mark.parametrize("endpoint", ["token", "jwks"])
 def test_a_good_grant_is_stored_though_its_caller_is_gone(

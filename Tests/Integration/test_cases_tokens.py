@@ -466,3 +466,18 @@ def test_B55_close_does_not_wait_for_an_answer_that_nobody_needs(bench: Bench, e
     client.close(timeout=30)
     assert waiting.error().cause is RecoverableCause.SYSTEM_CANCELLED
     gate.open()
+
+
+@pytest.mark.parametrize(("endpoint", "call"), [("token", "refresh"), ("userinfo", "user_info")])
+def test_who_began_as_one_person_gets_nothing_of_another(bench: Bench, endpoint: str, call: str) -> None:
+    client = bench.signed_in()
+    gate = Gate()
+    bench.provider.script(endpoint, Answer(gate=gate))
+    begun = bench.call(getattr(client, call))
+    gate.wait_arrived()
+    bench.provider.subject = "bob"
+    client.login()
+    gate.open()
+    assert begun.error().cause is EXPIRED
+    assert client.state is SessionState.AUTHENTICATED and client.identity().subject == "bob"
+    assert client.user_info()["sub"] == "bob" and client.refresh().value
