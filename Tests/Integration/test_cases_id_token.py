@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import math
 import time
 from collections.abc import Callable
@@ -224,7 +225,7 @@ def test_max_age_is_sent_and_an_old_auth_time_is_refused(bench: Bench) -> None:
     bench.provider.id_token.claims["auth_time"] = int(time.time()) - 3600
     client = bench.client(browser=Person())
     with bench.refused(REJECTED):
-        client.login(max_age=300)
+        client.login(max_age=datetime.timedelta(minutes=5))
     assert bench.provider.requests("authorize")[0].query["max_age"] == "300"
     bench.provider.id_token.claims.remove("auth_time")
     with bench.refused(REJECTED):

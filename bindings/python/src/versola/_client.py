@@ -49,9 +49,9 @@ class OAuthClient(ClientBase[Delivery]):
     def login(self, *, timeout: Optional[float] = None, **options: Unpack[LoginOptions]) -> Identity:
         """Signs a person in through the browser; a session that was there is replaced on success.
 
-        Options: ``scopes``, ``prompt``, ``login_hint``, ``ui_locales``, ``acr_values``, ``max_age`` (seconds),
-        ``claims``, ``resource``, ``authorization_details``, ``parameters``. After ``timeout`` seconds the call ends,
-        but the login can still be finished from its redirect. Raises any :class:`VersolaError`.
+        Options: ``scopes``, ``prompt``, ``login_hint``, ``ui_locales``, ``acr_values``, ``max_age`` (seconds or a
+        ``timedelta``), ``claims``, ``resource``, ``authorization_details``, ``parameters``. After ``timeout`` seconds
+        the call ends, but the login can still be finished from its redirect. Raises any :class:`VersolaError`.
         """
         with native_login_options(self._library, options) as native:
             return self._run(self._library.versola_client_login, native, timeout=timeout).identity_given()

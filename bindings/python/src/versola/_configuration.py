@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 from ._errors import invalid
-from ._library import Handle, encoded, scaled
+from ._library import Duration, Handle, encoded, scaled, seconds
 from ._native import AccessTokenCache, Browser, LogLevel
 from ._retry_policy import RetryPolicy, set_retry_policy
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         login_hint: str
         ui_locales: Union[str, Iterable[str]]
         acr_values: Union[str, Iterable[str]]
-        max_age: float
-        """Seconds since the person last signed in at the provider, 0 or more; the answer is checked."""
+        max_age: Duration
+        """Time since the person last signed in at the provider, 0 or more; the answer is checked."""
         claims: Mapping[str, Any]
         """OpenID Connect Core 5.5."""
         resource: Union[str, Iterable[str]]
@@ -245,7 +245,7 @@ def _words(name: str, value: Any) -> _Arguments:
 
 
 def _seconds(name: str, value: Any) -> _Arguments:
-    yield (scaled(name, value, 1),)
+    yield (scaled(name, seconds(value), 1),)
 
 
 def _json(name: str, value: Any) -> _Arguments:

@@ -9,7 +9,7 @@ import os
 import weakref
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 from ._errors import NetworkReason, RecoverableError, StepUpError, VersolaError, error_for, invalid
 from ._native import ABI_VERSION, FUNCTIONS
@@ -115,6 +115,14 @@ def encoded(name: str, value: Optional[str]) -> Optional[bytes]:
         return value.encode()
     except UnicodeEncodeError:
         raise invalid(f"{name} cannot be written as UTF-8") from None
+
+
+Duration = Union[float, timedelta]
+"""In seconds, or as the errors carry it."""
+
+
+def seconds(value: Duration) -> float:
+    return value.total_seconds() if isinstance(value, timedelta) else value
 
 
 def scaled(name: str, value: float, factor: int) -> int:

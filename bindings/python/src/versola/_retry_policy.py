@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, ClassVar, Union
+from typing import Any, ClassVar
 
 from ._errors import invalid
-from ._library import scaled
-
-_Seconds = Union[float, timedelta]
+from ._library import Duration, scaled, seconds
 
 
 @dataclass(frozen=True)
@@ -25,13 +22,13 @@ class RetryPolicy:
     """Failed requests to one origin, 1 to 5, at most ``max_total_attempts``."""
     max_total_attempts: int = 4
     """Failed requests to all origins, 1 to 8."""
-    initial_backoff: _Seconds = 0.5
+    initial_backoff: Duration = 0.5
     """1 ms to 30 s."""
     backoff_multiplier: float = 2.0
     """1 to 10."""
-    max_backoff: _Seconds = 8.0
+    max_backoff: Duration = 8.0
     """1 ms to 30 s. A ``Retry-After`` is not limited by it."""
-    total_budget: _Seconds = 20.0
+    total_budget: Duration = 20.0
     """1 ms to 60 s of one operation, without the time spent in the browser."""
 
     CONSERVATIVE: ClassVar[RetryPolicy]
@@ -43,7 +40,7 @@ class RetryPolicy:
         for name, low, high in _RANGES:
             value = getattr(self, name)
             if name in _DURATIONS:
-                value = _number(value)
+                value = seconds(value)
             # Written so that NaN is refused.
             if not low <= value <= high or (name in _WHOLE and value != int(value)):
                 raise invalid(f"retry policy: {name} must be {low} to {high}")
@@ -76,11 +73,7 @@ def set_retry_policy(library: Any, config: object, policy: RetryPolicy) -> None:
 
 
 def _milliseconds(name: str, policy: RetryPolicy) -> int:
-    return scaled(name, _number(getattr(policy, name)), 1000)
-
-
-def _number(value: _Seconds) -> float:
-    return value.total_seconds() if isinstance(value, timedelta) else value
+    return scaled(name, seconds(getattr(policy, name)), 1000)
 
 
 RetryPolicy.CONSERVATIVE = RetryPolicy(2, 2, 0.25, 2.0, 2.0, 5.0)
