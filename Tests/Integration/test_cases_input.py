@@ -214,6 +214,7 @@ def test_a_setter_refuses_or_takes_and_a_refusal_is_remembered(bench: Bench, nam
         {"clock_skew": -1},
         {"clock_skew": 301},
         {"ca_file": "/nowhere/ca.pem"},
+        {"proxy": "ftp://proxy.example"},
         {"post_logout_redirect_uri": "http://example.com/"},
     ],
     ids=lambda changes: "{0[0]}={0[1]!r:.40}".format(next(iter(changes.items()))),

@@ -16,13 +16,13 @@ import Testing
         issuer: String? = "https://op.example", clientId: String = "client",
         redirectUri: String = "http://127.0.0.1/cb",
         scopes: [String] = ["openid"], endpoints: ProviderEndpoints? = nil, session: String = "default",
-        store: OAuthConfiguration.Store = .memory, caFile: String? = nil, requestTimeoutMillis: Int64 = 15_000,
-        clockSkewSeconds: Int64 = 60
+        store: OAuthConfiguration.Store = .memory, caFile: String? = nil, proxy: String? = nil,
+        requestTimeoutMillis: Int64 = 15_000, clockSkewSeconds: Int64 = 60
     ) throws(OAuthError) -> OAuthConfiguration {
         try OAuthConfiguration(
             issuer: issuer, clientId: clientId, redirectUri: redirectUri, scopes: scopes, endpoints: endpoints,
-            session: session, store: store, caFile: caFile, requestTimeoutMillis: requestTimeoutMillis,
-            clockSkewSeconds: clockSkewSeconds)
+            session: session, store: store, caFile: caFile, proxy: proxy,
+            requestTimeoutMillis: requestTimeoutMillis, clockSkewSeconds: clockSkewSeconds)
     }
 
     @Test(arguments: [
@@ -50,6 +50,17 @@ import Testing
         var endpoints = Self.endpoints
         endpoints[keyPath: path] = path == \.issuer ? "" : "http://op.example/x"
         #expect(isRefused { () throws(OAuthError) in try configuration(issuer: nil, endpoints: endpoints) })
+    }
+
+    @Test(arguments: [
+        ("", true), ("proxy.example", true), ("proxy.example:3128", true), ("http://proxy.example:3128", true),
+        ("HTTPS://u:p@proxy.example", true), ("socks5h://[::1]:1080", true), ("socks4a://proxy.example/", true),
+        ("ftp://proxy.example", false), ("proxy.example:port", false), ("http://proxy.example:99999", false),
+        ("http://[::1", false), ("http://", false), ("http://proxy example", false), (":3128", false),
+        ("file:///etc/passwd", false),
+    ])
+    func proxies(proxy: String, accepted: Bool) {
+        #expect(isRefused { () throws(OAuthError) in try configuration(proxy: proxy) } != accepted)
     }
 
     @Test func aRevocationEndpointIsCheckedToo() {

@@ -53,6 +53,8 @@ public struct OAuthConfiguration: Sendable {
     /// - Parameters:
     ///   - issuer: an https URL (http on loopback); `nil` exactly when `endpoints` are given.
     ///   - scopes: `openid` is always added.
+    ///   - proxy: URL of an HTTP or SOCKS proxy, or without a scheme an HTTP one's `host:port`; "" = none, `nil` = the
+    ///     environment's. Loopback never uses one.
     ///   - session: accounts of one issuer and client live side by side under different names.
     ///   - requestTimeoutMillis: of one request to the provider, 1 to 300,000.
     ///   - clockSkewSeconds: tolerance when the provider's times are judged, 0 to 300.
@@ -94,6 +96,9 @@ public struct OAuthConfiguration: Sendable {
             throw refused("the key file's path must be absolute")
         }
         if let caFile, caFile.isEmpty { throw refused("the CA file's path is empty") }
+        if let proxy, !proxy.isEmpty, !CurlURL.namesProxy(proxy) {
+            throw refused("proxy: it is not the URL of an HTTP or SOCKS proxy")
+        }
         self.clientId = clientId
         self.redirectUri = try RedirectURI(redirectUri)
         self.postLogoutRedirectUri =

@@ -29,6 +29,16 @@ final class CurlURL: @unchecked Sendable {
         curl_url_cleanup(handle)
     }
 
+    /// Whether curl takes the text for a proxy: `[scheme://][user:password@]host[:port]`, where no scheme is `http`.
+    static func namesProxy(_ text: String) -> Bool {
+        guard let handle = curl_url() else { return false }
+        defer { curl_url_cleanup(handle) }
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME)
+        guard curl_url_set(handle, CURLUPART_URL, text, flags) == CURLUE_OK else { return false }
+        let known: Set = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
+        return part(CURLUPART_SCHEME, of: handle).map { known.contains($0.lowercased()) } ?? false
+    }
+
     var parts: URLParts? {
         guard let scheme = part(CURLUPART_SCHEME), let host = part(CURLUPART_HOST),
             let port = part(CURLUPART_PORT, UInt32(CURLU_DEFAULT_PORT)).flatMap({ UInt16($0) }), port > 0
@@ -39,7 +49,9 @@ final class CurlURL: @unchecked Sendable {
             hasUserInfo: part(CURLUPART_USER) != nil || part(CURLUPART_PASSWORD) != nil)
     }
 
-    private func part(_ part: CURLUPart, _ flags: UInt32 = 0) -> String? {
+    private func part(_ part: CURLUPart, _ flags: UInt32 = 0) -> String? { Self.part(part, of: handle, flags) }
+
+    private static func part(_ part: CURLUPart, of handle: OpaquePointer, _ flags: UInt32 = 0) -> String? {
         var text: UnsafeMutablePointer<CChar>?
         guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }
         defer { curl_free(text) }
