@@ -272,6 +272,7 @@ def test_b28_nothing_is_sent_inside_the_pause(provider: Provider, client: OAuthC
             error = server_error(call)
             assert (error.status, error.attempts) == (429, 0)
             assert error.retry_after is not None and 0 < error.retry_after.total_seconds() <= 60
+            assert error.detail.endswith(f": not sent, for {provider.issuer} answered 429 and asked to wait")
     assert len(provider.requests()) == sent
     assert client.state is versola.SessionState.AUTHENTICATED
     assert client.access_token().value, "the token in memory still serves"

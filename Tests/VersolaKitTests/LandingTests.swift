@@ -17,8 +17,8 @@ import Testing
         let budget = OperationBudget(time, .default)
         time.advance(7)
         return ProviderAnswer(
-            kind: kind, response: response, failures: 0, origin: "https://op.example:443", budget: budget,
-            pauses: Pauses())
+            kind: kind, response: response, failures: 0, origin: "https://op.example:443",
+            place: "https://op.example/x", budget: budget, pauses: Pauses())
     }
 
     /// What a sender with one attempt makes of one sending; `nil` = its endpoint's to judge.

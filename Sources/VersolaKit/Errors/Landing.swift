@@ -3,8 +3,11 @@
 /// Where failures land (behaviour §2): every mapping from an answer or an OAuth error code to an ``OAuthError``.
 extension OAuthError {
     /// The provider failed, or answered what the operation cannot use.
+    ///
+    /// - Parameter place: the URL without its query, or an origin.
     static func server(
-        _ kind: RequestKind, status: Int, retryAfterMillis: Int64? = nil, attempts: Int, elapsedMillis: Int64,
+        _ kind: RequestKind, at place: String, status: Int, retryAfterMillis: Int64? = nil, attempts: Int,
+        elapsedMillis: Int64,
         body: OAuthErrorBody? = nil
     ) -> OAuthError {
         .recoverable(
@@ -12,15 +15,15 @@ extension OAuthError {
                 status: status, retryAfterMillis: retryAfterMillis, attempts: attempts, elapsedMillis: elapsedMillis),
             Diagnostics(
                 attempts == 0
-                    ? "\(kind.rawValue): not sent, for the provider answered \(status) and asked to wait"
-                    : "\(kind.rawValue): the provider answered \(status)", oauthError: body?.error,
+                    ? "\(kind.rawValue): not sent, for \(place) answered \(status) and asked to wait"
+                    : "\(kind.rawValue): \(place) answered \(status)", oauthError: body?.error,
                 errorDescription: body?.errorDescription))
     }
 
     /// An answer that cannot be used: it counts as a failed request, too.
     static func server(_ answer: ProviderAnswer, body: OAuthErrorBody? = nil) -> OAuthError {
         .server(
-            answer.kind, status: answer.response.status, retryAfterMillis: answer.pauseLeftMillis,
+            answer.kind, at: answer.place, status: answer.response.status, retryAfterMillis: answer.pauseLeftMillis,
             attempts: answer.failures + 1, elapsedMillis: answer.budget.elapsedMillis, body: body)
     }
 
@@ -44,7 +47,7 @@ extension OAuthError {
         if (300...399).contains(response.status) {
             return .configuration(
                 .endpointRedirected,
-                "\(kind.rawValue): the endpoint answered \(response.status); redirects are not followed")
+                "\(kind.rawValue): \(answer.place) answered \(response.status); redirects are not followed")
         }
         guard kind.isTokenEndpoint, (400...499).contains(response.status),
             !RequestOutcome.isTransient(response.status)
@@ -57,7 +60,7 @@ extension OAuthError {
             return .reauthenticate(
                 .sessionRejected,
                 Diagnostics(
-                    "refresh: the provider answered \(response.status) and did not say why", oauthError: body?.error,
+                    "refresh: \(answer.place) answered \(response.status) and did not say why", oauthError: body?.error,
                     errorDescription: body?.errorDescription))
         }
         guard let body else { return .server(answer) }

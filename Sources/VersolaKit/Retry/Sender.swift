@@ -7,6 +7,8 @@ struct ProviderAnswer: Sendable {
     /// Failed sendings of the request before this one.
     let failures: Int
     let origin: String
+    /// The URL without its query, for logs.
+    let place: String
     let budget: OperationBudget
     let pauses: Pauses
 
@@ -35,6 +37,8 @@ struct Sender: Sendable {
     struct Failure: Sendable {
         let kind: RequestKind
         let origin: String
+        /// The URL without its query, for logs.
+        let place: String
         let outcome: RequestOutcome
         let count: Int
     }
@@ -81,6 +85,7 @@ struct Sender: Sendable {
         _ kind: RequestKind, _ request: HTTPRequest, budget: OperationBudget, after last: Failure? = nil
     ) async -> Step {
         let origin = URLParts(request.url)?.origin ?? ""
+        let place = URLParts.split(request.url).base
         if let last, budget.isOver { return .end(error(last, budget)) }
         // The exchange is never refused: the person has just signed in, and it is sent only once.
         if kind != .codeExchange, let error = refusal(origin, kind, budget, failures: last?.count ?? 0) {
@@ -102,12 +107,13 @@ struct Sender: Sendable {
                 kind: kind, failures: failures,
                 allowsAnother: outcome.isFailure ? budget.allowsAnother(afterFailureAt: origin) : true,
                 budgetLeftMillis: budget.leftMillis, retryAfterMillis: asked, random: random.unit()))
-        let failure = Failure(kind: kind, origin: origin, outcome: outcome, count: failures)
+        let failure = Failure(kind: kind, origin: origin, place: place, outcome: outcome, count: failures)
         switch (verdict, outcome) {
         case (.accept, .answered(let response)):
             return .answer(
                 ProviderAnswer(
-                    kind: kind, response: response, failures: failures, origin: origin, budget: budget, pauses: pauses))
+                    kind: kind, response: response, failures: failures, origin: origin, place: place, budget: budget,
+                    pauses: pauses))
         case (.wait, _) where closing.isClosed:
             return .end(error(failure, budget))
         case (.wait(let millis), _):
@@ -131,7 +137,7 @@ struct Sender: Sendable {
         let now = time.boot
         guard let pause = pauses.running(origin, now: now) else { return nil }
         return .server(
-            kind, status: pause.status, retryAfterMillis: pause.until - now, attempts: failures,
+            kind, at: origin, status: pause.status, retryAfterMillis: pause.until - now, attempts: failures,
             elapsedMillis: budget.elapsedMillis)
     }
 
@@ -158,7 +164,8 @@ struct Sender: Sendable {
             .recoverable(.network(transport.reason), "\(failure.kind.rawValue): \(transport.detail)")
         case .answered(let response):
             .server(
-                failure.kind, status: response.status, retryAfterMillis: retryAfterMillis, attempts: failure.count,
+                failure.kind, at: failure.place, status: response.status, retryAfterMillis: retryAfterMillis,
+                attempts: failure.count,
                 elapsedMillis: budget.elapsedMillis)
         }
     }

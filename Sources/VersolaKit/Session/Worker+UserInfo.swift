@@ -12,6 +12,7 @@ extension Worker {
         do throws(OAuthError) {
             call.end(.success(try await userInfo(abandoned)))
         } catch {
+            log(.info, "user info: \(error.diagnostics.detail)")
             call.end(.failure(error))
         }
     }

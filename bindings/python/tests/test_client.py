@@ -467,4 +467,12 @@ def test_the_log_tells_what_is_sent_again(settings: Settings, provider: Provider
     provider.tell("script", endpoint="discovery", answer={"status": 503, "headers": {"Retry-After": "0"}})
     with versola.OAuthClient(**{**settings, "browser": walk}) as client:
         assert client.login().subject == "alice"
-    assert caplog.messages == ["discovery: the provider answered 503; it is sent again after 0 ms"]
+        provider.tell("script", endpoint="userinfo", answer={"status": 404})
+        with pytest.raises(versola.RecoverableError) as caught:
+            client.user_info()
+    issuer = settings["issuer"]
+    assert caught.value.detail.startswith(f"UserInfo: {issuer}/") and caught.value.detail.endswith(" answered 404")
+    assert caplog.messages == [
+        f"discovery: {issuer}/.well-known/openid-configuration answered 503; it is sent again after 0 ms",
+        f"user info: {caught.value.detail}",
+    ]
