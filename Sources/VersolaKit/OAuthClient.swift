@@ -21,7 +21,10 @@ public final class OAuthClient: Sendable {
         session = Session(start.contents, reason: start.reason)
         time = dependencies.time
         worker = Worker(configuration, dependencies, session: session, queue: queue, activity: activity)
-        if let pending = start.pending { worker.start { $0.adopt(pending, listening: true) } }
+        if let pending = start.pending {
+            let listener = worker.listener(restoring: pending)
+            worker.start { $0.adopt(pending, listener) }
+        }
         if start.contents.accessToken != nil { worker.start { $0.watchExpiry() } }
         dependencies.store.watch { [weak worker] in worker?.start { await $0.storeChanged() } }
         activity.whenIdle { [session] in

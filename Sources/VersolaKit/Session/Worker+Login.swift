@@ -73,21 +73,24 @@ extension Worker {
     }
 
     /// Waits for the redirect of a stored request that the state shows already: at start, or when a program received it.
-    func adopt(_ request: PendingRequest, listening: Bool) {
-        var listener: (any RedirectListener)?
-        if listening, let uri = try? RedirectURI(request.redirectURI),
-            case .loopback(let host, let port, let path) = uri.kind, port != 0
-        {
-            do throws(OAuthError) {
-                listener = try dependencies.listen(host, port, path)
-            } catch {
-                log(.warning, "login: the loopback port of the restored login is taken; it waits for handle_redirect")
-            }
-        }
+    func adopt(_ request: PendingRequest, _ listener: (any RedirectListener)?) {
         wait(
             Login(
                 request: request, budget: OperationBudget(time, configuration.retryPolicy), call: nil,
                 listener: listener))
+    }
+
+    /// The listener of a restored login, which comes before anybody hears of it: its browser may be about to come back.
+    nonisolated func listener(restoring request: PendingRequest) -> (any RedirectListener)? {
+        guard let uri = try? RedirectURI(request.redirectURI),
+            case .loopback(let host, let port, let path) = uri.kind, port != 0
+        else { return nil }
+        do throws(OAuthError) {
+            return try dependencies.listen(host, port, path)
+        } catch {
+            log(.warning, "login: the loopback port of the restored login is taken; it waits for handle_redirect")
+            return nil
+        }
     }
 
     /// A listener for a loopback redirect URI; none for the other kinds.

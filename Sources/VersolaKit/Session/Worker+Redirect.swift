@@ -63,7 +63,7 @@ extension Worker {
                 return call.end(.success(notOurs))
             }
             session.update { $0.addWaiting(stored.request) }
-            adopt(stored.request, listening: false)
+            adopt(stored.request, nil)
         }
         guard let login = login(with: state) else { return }
         login.outcome.whenSettled { result in
