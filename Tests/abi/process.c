@@ -333,6 +333,16 @@ static void first_processes(void) {
 
 static rlim_t descriptors;
 
+/* Returns the limit before. */
+static rlim_t limit_descriptors(rlim_t count) {
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = count;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    return before;
+}
+
 /* Nobody listens on that port: a login that comes to its end ends with NETWORK. One that waits for a thread that never
  * started would end with its timeout. */
 static int32_t login_that_nobody_answers(versola_error **error) {
@@ -353,20 +363,39 @@ static int32_t login_that_nobody_answers(versola_error **error) {
 }
 
 static void life_with_few_descriptors(void) {
-    struct rlimit limit;
-    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    const rlim_t many = limit.rlim_cur;
-    limit.rlim_cur = descriptors;
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const rlim_t many = limit_descriptors(descriptors);
     versola_queue *queue = versola_queue_new();
     versola_error *error = NULL;
     int32_t status = login_that_nobody_answers(&error);
     CHECK(status != VERSOLA_CAUSE_SYSTEM_CANCELLED && is_error(status, &error, status));
-    limit.rlim_cur = many;
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit_descriptors(many);
     status = login_that_nobody_answers(&error);
     CHECK(is_error(status, &error, VERSOLA_CAUSE_NETWORK));
     versola_queue_release(queue);
+}
+
+/* The redirect needs one, and the store and the request before it none. */
+static void no_descriptor_for_the_redirect(void) {
+    versola_client *client = NULL;
+    versola_error *error = NULL;
+    versola_endpoints *endpoints = versola_endpoints_new(
+        "http://127.0.0.1:9", "http://127.0.0.1:9/a", "http://127.0.0.1:9/t", "http://127.0.0.1:9/j");
+    versola_config *config = versola_config_new(NULL, "native-app");
+    versola_config_set_endpoints(config, endpoints);
+    versola_config_set_redirect_uri(config, REDIRECT);
+    versola_config_set_store_memory(config);
+    versola_config_set_browser(config, VERSOLA_BROWSER_NONE);
+    CHECK(versola_client_create(config, &client, NULL) == VERSOLA_OK);
+    const rlim_t many = limit_descriptors(3);
+    int32_t status = versola_client_login_wait(client, NULL, PATIENCE_MS, NULL, &error);
+    CHECK(is_error(status, &error, VERSOLA_CAUSE_NETWORK));
+    limit_descriptors(many);
+    /* Now it waits for the browser. */
+    CHECK(versola_client_login_wait(client, NULL, 100, NULL, NULL) == VERSOLA_CAUSE_SYSTEM_CANCELLED);
+    CHECK(versola_client_close_wait(client, PATIENCE_MS, NULL) == VERSOLA_OK);
+    versola_client_release(client);
+    versola_config_release(config);
+    versola_endpoints_release(endpoints);
 }
 
 static void few_descriptors(void) {
@@ -456,6 +485,7 @@ int main(void) {
         {browser_that_resets, "B60: SIGPIPE at default, a browser that resets"},
         {slow_dns, "B60: slow DNS holds up nobody, and its limit uses no signal"},
         {few_descriptors, "a limit of 3 to 24 descriptors"},
+        {no_descriptor_for_the_redirect, "no descriptor for the redirect's listener"},
         {without_proc, "no /proc"},
         {another_copy, "B57: another copy of the library in the process"},
         {another_swift, "B57: another Swift runtime in the process"},

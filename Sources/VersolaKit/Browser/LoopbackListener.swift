@@ -68,9 +68,11 @@ final class LoopbackListener: RedirectListener {
             sockets = try LoopbackSocket.listen(families: families, port: port)
         } catch {
             let place = port == 0 ? "any port" : "port \(port)"
-            throw .configuration(
-                .invalidConfiguration,
+            let detail = Diagnostics(
                 "cannot listen for the redirect on \(place) of \(host): \(String(cString: strerror(error.code)))")
+            // What the process lacks now it may have later; a port that is taken is the configuration's affair.
+            throw [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.code)
+                ? .recoverable(.network(.connect), detail) : .configuration(.invalidConfiguration, detail)
         }
         let bound = sockets.first?.port ?? port
         let endpoint = LoopbackEndpoint(host: host, port: bound, path: path.isEmpty ? "/" : path)
