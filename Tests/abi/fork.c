@@ -1,10 +1,12 @@
 /*
  * SPDX-License-Identifier: Apache-2.0
  *
- * After fork() the child gets an error at once from every call and its releases do nothing; the parent goes on.
+ * After fork() the child gets an error at once from every call and its releases do nothing; the parent goes on. Only
+ * where the parent had not used the library the child may.
  */
 #include "fixture.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,41 @@ static void check_in_child(void (*child)(void)) {
         printf("# the child %s %d\n", WIFSIGNALED(status) ? "was ended by signal" : "exited with",
             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
+
+/* --- Before the parent has used the library: the child may, from many threads at once --- */
+
+enum { CHILDREN = 200, THREADS = 8 };
+
+static pthread_barrier_t together;
+
+static void *use_it(void *unused) {
+    pthread_barrier_wait(&together);
+    versola_queue *own = versola_queue_new();
+    versola_client *one = client_without_network(own, VERSOLA_BROWSER_NONE);
+    versola_token *token = NULL;
+    CHECK(versola_client_access_token_wait(one, NULL, PATIENCE_MS, &token, NULL) == VERSOLA_CAUSE_SESSION_EXPIRED);
+    CHECK(versola_client_close_wait(one, PATIENCE_MS, NULL) == VERSOLA_OK);
+    versola_client_release(one);
+    versola_queue_release(own);
+    return unused;
+}
+
+static void first_use(void) {
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&together, NULL, THREADS);
+    for (int i = 1; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, use_it, NULL) == 0);
+    use_it(NULL); /* this thread is the one that forked, in the eyes of who remembers it */
+    for (int i = 1; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void fork_before_the_first_use(void) {
+    for (int i = 0; i < CHILDREN && tap_failed_checks == 0; i++)
+        check_in_child(first_use);
+}
+
+/* --- After it has: the child gets its error --- */
 
 static versola_queue *queue;
 static versola_client *client;
@@ -110,6 +147,7 @@ static void exec_is_fine(void) {
 }
 
 int main(void) {
+    tap_run(fork_before_the_first_use, "fork before the first use: 200 of 200 children use it, from 8 threads at once");
     tap_run(fork_with_a_login_waiting, "with a login waiting: the child is refused at once, the parent goes on");
     tap_run(exec_is_fine, "fork and exec with a client");
     return tap_done();

@@ -112,33 +112,6 @@ static void forks_while_busy(void) {
     versola_queue_release(queue);
 }
 
-/* --- Fork before the library is used: the child may use it, from many threads at once --- */
-
-static pthread_barrier_t together;
-
-static void *use_it(void *unused) {
-    pthread_barrier_wait(&together);
-    one_life();
-    return unused;
-}
-
-static void first_use(void) {
-    pthread_t threads[8];
-    const unsigned count = sizeof threads / sizeof threads[0];
-    pthread_barrier_init(&together, NULL, count);
-    for (unsigned i = 1; i < count; i++)
-        CHECK(pthread_create(&threads[i], NULL, use_it, NULL) == 0);
-    use_it(NULL); /* this thread is the one that forked, in the eyes of who remembers it */
-    for (unsigned i = 1; i < count; i++)
-        pthread_join(threads[i], NULL);
-}
-
-static void forks_before_use(void) {
-    for (int i = 0; i < 200; i++)
-        if (!CHECK(in_child(first_use) == 0))
-            break;
-}
-
 /* --- Threads that never ran Swift, with small stacks, and gone right after a call --- */
 
 static void *one_call(void *client) {
@@ -478,7 +451,6 @@ int main(void) {
         const char *name;
     } tests[] = {
         {forks_while_busy, "fork while other threads call: 200 of 200 children get their error"},
-        {forks_before_use, "fork before the first use: 200 of 200 children use it, from 8 threads at once"},
         {first_processes, "fork of process 1 into process 1 of another namespace"},
         {foreign_threads, "threads with small stacks that never ran Swift"},
         {provider_that_resets, "B60: SIGPIPE at default, a provider that resets"},
