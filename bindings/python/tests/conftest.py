@@ -140,6 +140,8 @@ PREAMBLE = """
 import asyncio, os, signal, sys, threading, time
 import versola, versola.aio
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
+
 def client(**settings):
     settings = {"store": "memory", "browser": None, **settings}
     return versola.OAuthClient(

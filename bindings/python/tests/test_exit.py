@@ -187,7 +187,8 @@ def test_answers_that_come_when_the_process_is_on_its_way_out(leaves: Any, provi
 @every(LOOPS, WAYS)
 def test_leaving_while_event_loops_wait(leaves: Any, work: str, way: str) -> None:
     browser = f"browser = {'walk' if work == 'requests' else None}\n"
-    leaves(WAYS[way], LOOPS[work], WAIT_ON_LOOP, browser, RUN.replace("LEAVE", WAYS[way].source))
+    leave = WAYS[way].source.replace("time.sleep", "await asyncio.sleep")
+    leaves(WAYS[way], LOOPS[work], WAIT_ON_LOOP, browser, RUN.replace("LEAVE", leave))
 
 
 @every(LOOPS, ABANDONED)
