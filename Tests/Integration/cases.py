@@ -22,6 +22,7 @@ import pytest
 import versola
 from versola import OAuthClient, SessionState, VersolaError
 
+from conftest import unavailable
 from provider import Page, Provider, walk
 
 CALLBACK = "http://127.0.0.1/callback"
@@ -277,12 +278,6 @@ def strace(*arguments: str) -> Iterator[None]:
         tracer.terminate()
         tracer.wait(10)
         tracer.stderr.close()
-
-
-def unavailable(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"NOT TESTED, and in CI that is a failure: {reason}", pytrace=False)
-    pytest.skip(f"NOT TESTED: {reason}")
 
 
 def refresh_tokens_sent(bench: Bench) -> list[str]:

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from versola import OAuthClient, ReauthenticateCause, SessionState, VersolaError
 
-from cases import FULL, OWN_SCHEME, Bench, Person, Program, bench_fixture, io_thread, strace, unavailable  # noqa: F401
+from cases import FULL, OWN_SCHEME, Bench, Person, Program, bench_fixture, io_thread, strace  # noqa: F401
+from conftest import unavailable
 from provider import walk
 
 FILE_CALLS = ["write", "fsync", "/^rename", "/^unlink", "fallocate", "ftruncate"]

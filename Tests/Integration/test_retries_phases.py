@@ -20,7 +20,8 @@ import pytest
 import versola
 from versola import NetworkReason, OAuthClient, RecoverableCause, RecoverableError, SessionState
 
-from cases import PATIENCE, Bench, bench_fixture, io_thread, refresh_tokens_sent, strace, unavailable  # noqa: F401
+from cases import PATIENCE, Bench, bench_fixture, io_thread, refresh_tokens_sent, strace  # noqa: F401
+from conftest import unavailable
 from provider import Answer, CertificateAuthority, walk
 from wire import Act, Connection, Wire
 
