@@ -448,8 +448,8 @@ VERSOLA_API VERSOLA_CHECK int32_t versola_client_create(
 /* The last release is a close. */
 VERSOLA_API void versola_client_release(versola_client *VERSOLA_NULLABLE client);
 /* Ends every waiting call and login with SYSTEM_CANCELLED and stops listening. The session stays in the store; a token
- * request already on the wire is finished and its answer stored, one for metadata or UserInfo is not. Further calls fail.
- * Never blocks. */
+ * request already on the wire is finished and its answer stored, one for metadata or UserInfo is not, and a logout still
+ * revokes. Further calls fail. Never blocks. */
 VERSOLA_API void versola_client_close(versola_client *VERSOLA_NULLABLE client);
 /* Closes, and returns when nothing of the client is running any more and every event of it has been delivered: it lies in
  * the queue, was posted, or its callback has returned, and `context_free` with it. SYSTEM_CANCELLED when that took longer

@@ -234,7 +234,7 @@ extension Worker {
     private func verify(
         _ idToken: String, of grant: Grant, _ accessToken: AccessToken, _ budget: OperationBudget
     ) async throws(OAuthError) -> VerifiedIDToken {
-        let uri = try await metadata.metadata(budget: budget).jwksURI
+        let uri = try await metadata.metadata(budget: budget, toFinish: true).jwksURI
         let expectations = RefreshedIDTokenExpectations(
             login: grant.login, clientID: configuration.clientId, accessToken: accessToken.value,
             clockSkew: configuration.clockSkewSeconds)
