@@ -58,11 +58,11 @@
  * started completes exactly once, and CLOSED comes last. Without a sink there are the blocking forms.
  *
  * Processes. The library installs no signal handler, writes nothing to stdout or stderr, changes no environment,
- * locale, umask or working directory. After fork() the child gets an error from every call and releases do nothing; the
- * parent goes on. Where the parent had not used the library yet, the child may. exec() is fine, and so is exit() while
- * operations run. Where the process may not start a thread (RLIMIT_NPROC), any call may wait until it may again.
- * Unloading with dlclose() is not supported: the library stays mapped. It uses the system's libcurl and OpenSSL 3: a
- * host that exports functions of the same names itself has to load it with dlopen() and RTLD_DEEPBIND.
+ * locale, umask or working directory. After fork() the child gets an error, or NULL, from every call and releases do
+ * nothing; the parent goes on. Where the parent had not used the library yet, the child may. exec() is fine, and so is
+ * exit() while operations run. Where the process may not start a thread (RLIMIT_NPROC), any call may wait until it may
+ * again. Unloading with dlclose() is not supported: the library stays mapped. It uses the system's libcurl and OpenSSL
+ * 3: a host that exports functions of the same names itself has to load it with dlopen() and RTLD_DEEPBIND.
  *
  * Times are int64_t with the unit in the name. A timeout_ms of -1 waits without limit.
  */

@@ -29,6 +29,7 @@ static void check_in_child(void (*child)(void)) {
 }
 
 static versola_queue *queue;
+static versola_config *config;
 static versola_client *client;
 
 static void every_call(void) {
@@ -60,12 +61,13 @@ static void every_call(void) {
     CHECK(is_error(versola_client_cancel(client, 1, VERSOLA_CANCEL_USER, &error), &error, INVALID));
     CHECK(is_error(versola_client_close_wait(client, -1, &error), &error, INVALID));
 
-    versola_config *config = versola_config_new("http://127.0.0.1:9", "native-app");
-    versola_config_set_redirect_uri(config, REDIRECT);
-    versola_config_set_store_memory(config);
+    CHECK(versola_config_new("http://127.0.0.1:9", "native-app") == NULL);
+    CHECK(versola_endpoints_new(NULL, NULL, NULL, NULL) == NULL);
+    CHECK(versola_login_options_new() == NULL && versola_token_options_new() == NULL);
+    CHECK(versola_config_set_redirect_uri(config, REDIRECT) == INVALID);
     CHECK(is_error(versola_client_create(config, &other, &error), &error, INVALID));
-    versola_config_release(config);
 
+    CHECK(versola_queue_new() == NULL);
     CHECK(versola_queue_pop(queue) == NULL);
     CHECK(versola_queue_wait(queue, -1) == NULL);
 }
@@ -73,12 +75,14 @@ static void every_call(void) {
 static void releases(void) {
     versola_client_close(client);
     versola_client_release(client);
+    versola_config_release(config);
     versola_queue_release(queue);
 }
 
 static void fork_with_a_login_waiting(void) {
     queue = versola_queue_new();
-    client = client_without_network(queue, VERSOLA_BROWSER_APP);
+    config = config_without_network(queue, VERSOLA_BROWSER_APP);
+    client = client_of(config);
     CHECK(versola_client_login(client, NULL, 1, NULL) == VERSOLA_OK);
     versola_event_release(await_event(queue, VERSOLA_EVENT_OPEN_URL));
 
@@ -93,6 +97,7 @@ static void fork_with_a_login_waiting(void) {
     CHECK(versola_client_close_wait(client, PATIENCE_MS, NULL) == VERSOLA_OK);
     versola_event_release(await_event(queue, VERSOLA_EVENT_CLOSED));
     versola_client_release(client);
+    versola_config_release(config);
     versola_queue_release(queue);
 }
 

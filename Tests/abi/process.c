@@ -112,9 +112,10 @@ static void forks_while_busy(void) {
     versola_queue_release(queue);
 }
 
-/* --- Fork before the library is used: the child may use it, from many threads at once --- */
+/* --- Fork before the library is used, or just then: the child uses it from many threads, or is refused at once --- */
 
 static pthread_barrier_t together;
+static int spins;
 
 static void *use_it(void *unused) {
     pthread_barrier_wait(&together);
@@ -136,6 +137,30 @@ static void first_use(void) {
 static void forks_before_use(void) {
     for (int i = 0; i < 200; i++)
         if (!CHECK(in_child(first_use) == 0))
+            break;
+}
+
+static void use_or_refusal(void) {
+    versola_config *config = versola_config_new(NULL, "native-app");
+    if (config != NULL)
+        one_life();
+    versola_config_release(config);
+}
+
+static void first_use_and_fork(void) {
+    pthread_t beginner;
+    pthread_barrier_init(&together, NULL, 2);
+    CHECK(pthread_create(&beginner, NULL, use_it, NULL) == 0);
+    pthread_barrier_wait(&together);
+    for (volatile int i = 0; i < spins; i++)
+        ;
+    CHECK(in_child(use_or_refusal) == 0);
+    pthread_join(beginner, NULL);
+}
+
+static void forks_during_first_use(void) {
+    for (spins = 0; spins < 600000; spins += 3000)
+        if (!CHECK(in_child(first_use_and_fork) == 0))
             break;
 }
 
@@ -450,6 +475,7 @@ int main(void) {
     } tests[] = {
         {forks_while_busy, "fork while other threads call: 200 of 200 children get their error"},
         {forks_before_use, "fork before the first use: 200 of 200 children use it, from 8 threads at once"},
+        {forks_during_first_use, "fork in the middle of the first use: no child hangs"},
         {first_processes, "fork of process 1 into process 1 of another namespace"},
         {foreign_threads, "threads with small stacks that never ran Swift"},
         {provider_that_resets, "B60: SIGPIPE at default, a provider that resets"},
