@@ -58,11 +58,11 @@
  * started completes exactly once, and CLOSED comes last. Without a sink there are the blocking forms.
  *
  * Processes. The library installs no signal handler, writes nothing to stdout or stderr, changes no environment,
- * locale, umask or working directory. After fork() the child gets an error from every call and releases do nothing; the
- * parent goes on. Where the parent had not used the library yet, the child may. exec() is fine, and so is exit() while
- * operations run. Where the process may not start a thread (RLIMIT_NPROC), any call may wait until it may again.
- * Unloading with dlclose() is not supported: the library stays mapped. It uses the system's libcurl and OpenSSL 3: a
- * host that exports functions of the same names itself has to load it with dlopen() and RTLD_DEEPBIND.
+ * locale, umask or working directory. After fork() the child gets an error, or NULL, from every call and releases do
+ * nothing; the parent goes on. Where the parent had not used the library yet, the child may. exec() is fine, and so is
+ * exit() while operations run. Where the process may not start a thread (RLIMIT_NPROC), any call may wait until it may
+ * again. Unloading with dlclose() is not supported: the library stays mapped. It uses the system's libcurl and OpenSSL
+ * 3: a host that exports functions of the same names itself has to load it with dlopen() and RTLD_DEEPBIND.
  *
  * Times are int64_t with the unit in the name. A timeout_ms of -1 waits without limit.
  */
@@ -448,8 +448,8 @@ VERSOLA_API VERSOLA_CHECK int32_t versola_client_create(
 /* The last release is a close. */
 VERSOLA_API void versola_client_release(versola_client *VERSOLA_NULLABLE client);
 /* Ends every waiting call and login with SYSTEM_CANCELLED and stops listening. The session stays in the store; a token
- * request already on the wire is finished and its answer stored, one for metadata or UserInfo is not. Further calls fail.
- * Never blocks. */
+ * request already on the wire is finished and its answer stored, one for metadata or UserInfo is not, and a logout still
+ * revokes. Further calls fail. Never blocks. */
 VERSOLA_API void versola_client_close(versola_client *VERSOLA_NULLABLE client);
 /* Closes, and returns when nothing of the client is running any more and every event of it has been delivered: it lies in
  * the queue, was posted, or its callback has returned, and `context_free` with it. SYSTEM_CANCELLED when that took longer

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
 #include "process_shims.h"
 
 #include <pthread.h>
@@ -20,15 +21,37 @@ static void note_fork(void) { atomic_store(&forked, true); }
 __attribute__((weak, visibility("hidden"))) _Thread_local uint32_t swift_thread_id __asm__(
     "_ZZN5swift14threading_impl5linux13ulock_get_tidEvE3tid");
 
-static void forget_thread_id(void) { swift_thread_id = 0; }
+/* Held by the first use and by every fork, so that no child begins in the middle of the first use and waits for ever
+ * for the thread that was at it. Recursive, as a signal handler may fork. */
+#define UNLOCKED PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
+static pthread_mutex_t first_use = UNLOCKED;
 
-__attribute__((constructor)) static void loaded(void) { pthread_atfork(NULL, NULL, forget_thread_id); }
+static void before_fork(void) { pthread_mutex_lock(&first_use); }
+
+static void forked_parent(void) { pthread_mutex_unlock(&first_use); }
+
+static void forked_child(void) {
+    swift_thread_id = 0;
+    first_use = (pthread_mutex_t)UNLOCKED; /* only its owner may unlock it, who goes by another id here */
+}
+
+__attribute__((constructor)) static void loaded(void) {
+    pthread_atfork(before_fork, forked_parent, forked_child);
+}
 
 int shim_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
 void shim_process_used(void) {
     pid_t none = 0;
     if (atomic_compare_exchange_strong(&user, &none, getpid())) pthread_atfork(NULL, NULL, note_fork);
+}
+
+void shim_process_use_first(void (*prepare)(void)) {
+    if (atomic_load(&user) != 0) return;
+    pthread_mutex_lock(&first_use);
+    prepare();
+    shim_process_used();
+    pthread_mutex_unlock(&first_use);
 }
 
 bool shim_process_is_forked_child(void) {

@@ -46,15 +46,16 @@ func text(_ pointer: CString, _ name: String) throws(OAuthError) -> String {
     return text
 }
 
-/// What a forked child gets. Made before there can be one, as a child may wait for ever for what a thread that did not come
-/// along was about to make.
+/// What a forked child gets. Made before there can be one.
 private let forkedChild = ErrorObject(
     invalid("process: the library was used before fork; it cannot be used in the child"))
 
-/// From now on a child that is forked is refused.
-func noteUse() {
-    _ = forkedChild
-    shim_process_used()
+/// A new object for the caller. Everything begins with one: from now on a child that is forked is refused, as it may wait for
+/// ever for what another thread was about to do. `nil` in such a child.
+func giveNew<Object: AnyObject>(_ make: () -> Object?) -> OpaquePointer? {
+    guard !shim_process_is_forked_child() else { return nil }
+    shim_process_use_first { _ = forkedChild }
+    return make().map(give)
 }
 
 /// Every fallible function: refuses in a forked child, fills the error out-parameter, returns the status.

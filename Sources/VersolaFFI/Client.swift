@@ -63,7 +63,6 @@ public func versola_client_create(_ config: OpaquePointer?, _ client: HandleOut,
     return status(error) { () throws(OAuthError) in
         guard let client else { throw invalid("client is NULL") }
         let config: Config = try required(config, "config")
-        noteUse()
         client.pointee = give(try ClientObject(config))
     }
 }

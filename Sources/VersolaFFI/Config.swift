@@ -24,9 +24,11 @@ class Builder {
     }
 }
 
-/// Sets something on a builder handle; NULL is a refusal that nobody can remember.
+/// Sets something on a builder handle; NULL, or a forked child, is a refusal that nobody can remember.
 func set<B: Builder>(_ handle: OpaquePointer?, _ change: (B) throws(OAuthError) -> Void) -> Int32 {
-    guard let builder: B = object(handle) else { return VERSOLA_CAUSE_INVALID_CONFIGURATION.number }
+    guard !shim_process_is_forked_child(), let builder: B = object(handle) else {
+        return VERSOLA_CAUSE_INVALID_CONFIGURATION.number
+    }
     return builder.set { () throws(OAuthError) in try change(builder) }
 }
 
@@ -83,12 +85,14 @@ final class Config: Builder {
 
 @implementation @_cdecl("versola_config_new")
 public func versola_config_new(_ issuer: CString, _ client_id: CString) -> OpaquePointer? {
-    let config = Config()
-    if issuer != nil {
-        _ = config.set { () throws(OAuthError) in config.issuer = try text(issuer, "issuer") }
+    giveNew {
+        let config = Config()
+        if issuer != nil {
+            _ = config.set { () throws(OAuthError) in config.issuer = try text(issuer, "issuer") }
+        }
+        _ = config.set { () throws(OAuthError) in config.clientId = try text(client_id, "client_id") }
+        return config
     }
-    _ = config.set { () throws(OAuthError) in config.clientId = try text(client_id, "client_id") }
-    return give(config)
 }
 
 @implementation @_cdecl("versola_config_release")

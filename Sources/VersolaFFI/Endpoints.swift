@@ -12,14 +12,17 @@ final class Endpoints: Builder {
 public func versola_endpoints_new(
     _ issuer: CString, _ authorization_endpoint: CString, _ token_endpoint: CString, _ jwks_uri: CString
 ) -> OpaquePointer? {
-    let endpoints = Endpoints()
-    _ = endpoints.set { () throws(OAuthError) in
-        endpoints.value.issuer = try text(issuer, "endpoints: issuer")
-        endpoints.value.authorizationEndpoint = try text(authorization_endpoint, "endpoints: authorization_endpoint")
-        endpoints.value.tokenEndpoint = try text(token_endpoint, "endpoints: token_endpoint")
-        endpoints.value.jwksUri = try text(jwks_uri, "endpoints: jwks_uri")
+    giveNew {
+        let endpoints = Endpoints()
+        _ = endpoints.set { () throws(OAuthError) in
+            endpoints.value.issuer = try text(issuer, "endpoints: issuer")
+            endpoints.value.authorizationEndpoint = try text(
+                authorization_endpoint, "endpoints: authorization_endpoint")
+            endpoints.value.tokenEndpoint = try text(token_endpoint, "endpoints: token_endpoint")
+            endpoints.value.jwksUri = try text(jwks_uri, "endpoints: jwks_uri")
+        }
+        return endpoints
     }
-    return give(endpoints)
 }
 
 @implementation @_cdecl("versola_endpoints_set_revocation_endpoint")

@@ -35,7 +35,7 @@ private func setText(
 
 @implementation @_cdecl("versola_login_options_new")
 public func versola_login_options_new() -> OpaquePointer? {
-    give(LoginOptionsBuilder())
+    giveNew { LoginOptionsBuilder() }
 }
 
 @implementation @_cdecl("versola_login_options_set_scope")
@@ -103,7 +103,7 @@ public func versola_login_options_release(_ options: OpaquePointer?) {
 
 @implementation @_cdecl("versola_token_options_new")
 public func versola_token_options_new() -> OpaquePointer? {
-    give(TokenOptionsBuilder())
+    giveNew { TokenOptionsBuilder() }
 }
 
 @implementation @_cdecl("versola_token_options_set_min_valid_ms")

@@ -98,9 +98,7 @@ final class EventQueue: EventSink {
 
 @implementation @_cdecl("versola_queue_new")
 public func versola_queue_new() -> OpaquePointer? {
-    guard !shim_process_is_forked_child() else { return nil }
-    noteUse()
-    return EventQueue().map(give)
+    giveNew { EventQueue() }
 }
 
 @implementation @_cdecl("versola_queue_fd")

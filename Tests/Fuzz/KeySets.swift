@@ -55,7 +55,8 @@ private func isUsable(_ tree: JSONTree) -> Bool {
         guard let x = bytes(key, "x"), let y = bytes(key, "y") else { return false }
         return curve.contains(x, y)
     }
-    return key.says("kty", "OKP") && key.says("crv", "Ed25519") && bytes(key, "x")?.count == 32
+    guard key.says("kty", "OKP"), key.says("crv", "Ed25519"), let x = bytes(key, "x") else { return false }
+    return x.count == 32 && !PublicKey.isOfSmallOrder(ed25519: x)
 }
 
 /// Base64url, the one spelling of it (RFC 7515 §2, RFC 4648 §3.5).

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from joserfc.jwk import ECKey, OctKey
 from versola import ConfigurationCause, NetworkReason, OAuthClient, RecoverableCause, RecoverableError, SessionState
 
 from cases import Bench, Person, bench_fixture  # noqa: F401
-from provider import Answer, Cut, IDTokenShape, Provider, sign
+from provider import Answer, Cut, IDTokenShape, Provider, Response, sign
 from provider.keys import make_key
 
 REJECTED = ConfigurationCause.ID_TOKEN_REJECTED
@@ -179,6 +180,24 @@ def test_a_key_that_fits_is_used(bench: Bench, change: Change) -> None:
 @pytest.mark.parametrize("change", UNFITTING.values(), ids=UNFITTING.keys())
 def test_a_key_that_does_not_fit_is_not_used(bench: Bench, change: Change) -> None:
     bench.provider.keys.published = change(bench.provider)
+    refused(bench, bench.client(browser=Person()))
+
+
+@pytest.mark.parametrize("last", [0x00, 0x80], ids=["neutral", "neutral, written with a sign"])
+def test_an_Ed25519_key_of_small_order_verifies_nothing(bench: Bench, last: int) -> None:
+    """One signature would be good for every token: the sum of neutral points is neutral."""
+
+    def forged(response: Response) -> Response:
+        members = json.loads(response.body)
+        header = base64.urlsafe_b64encode(b'{"alg":"EdDSA"}').rstrip(b"=").decode()
+        signature = base64.urlsafe_b64encode(b"\x01" + bytes(63)).rstrip(b"=").decode()
+        members["id_token"] = ".".join([header, members["id_token"].split(".")[1], signature])
+        return Response.json(members)
+
+    bench.provider.id_token.at_hash = False
+    bench.provider.script("token", Answer(edit=forged))
+    point = base64.urlsafe_b64encode(bytes([1, *bytes(30), last])).rstrip(b"=").decode()
+    bench.provider.keys.published = [{"kty": "OKP", "crv": "Ed25519", "x": point}]
     refused(bench, bench.client(browser=Person()))
 
 

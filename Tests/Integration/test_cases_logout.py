@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from versola import LogoutResult, OAuthConfiguration, ReauthenticateCause, RecoverableCause, SessionState, aio
 
-from cases import CALLBACK, Bench, Person, Program, bench_fixture  # noqa: F401
+from cases import CALLBACK, Bench, Person, Program, bench_fixture, refresh_tokens_sent  # noqa: F401
 from provider import Answer, Cut, Gate, walk
 
 EXPIRED = ReauthenticateCause.SESSION_EXPIRED
@@ -213,6 +213,39 @@ def test_close_during_a_logout_leaves_nothing_behind(bench: Bench) -> None:
     client.close()
     assert call.error().cause is RecoverableCause.SYSTEM_CANCELLED
     assert bench.state_of_a_new_client() is SessionState.UNAUTHENTICATED
+
+
+def test_a_close_while_a_logout_asks_for_the_metadata_does_not_spare_the_token(bench: Bench) -> None:
+    bench.signed_in().close()
+    client = bench.client()
+    gate = Gate()
+    bench.provider.script("discovery", Answer(gate=gate))
+    call = bench.call(client.logout)
+    gate.wait_arrived()
+    closing = bench.call(client.close)
+    assert call.error().cause is RecoverableCause.SYSTEM_CANCELLED
+    gate.open()
+    closing.result()
+    [revoked] = bench.provider.requests("revocation")
+    assert revoked.form["token_type_hint"] == "refresh_token"
+
+
+def test_what_a_refresh_brings_to_a_closed_client_whose_session_is_over_is_revoked(bench: Bench) -> None:
+    """Another process has signed out meanwhile, and the metadata have to be asked for again."""
+    bench.provider.script("discovery", Answer(headers={"Cache-Control": "no-store"}), times=None)
+    client = bench.signed_in()
+    gate = Gate()
+    bench.provider.script("token", Answer(gate=gate))
+    refresh = bench.call(client.refresh)
+    gate.wait_arrived()
+    with bench.client() as other:
+        assert other.logout().token_revoked
+    closing = bench.call(client.close)
+    refresh.error()
+    gate.open()
+    closing.result()
+    revoked = [one.form["token"] for one in bench.provider.requests("revocation")]
+    assert len(revoked) == 2 and revoked[1] not in refresh_tokens_sent(bench)
 
 
 # --- The provider's own session in the browser ------------------------------------------------------------------------

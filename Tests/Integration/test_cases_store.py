@@ -22,7 +22,7 @@ from versola import (
 )
 
 from cases import Bench, Person, bench_fixture  # noqa: F401
-from provider import CertificateAuthority, Provider, walk
+from provider import Answer, CertificateAuthority, Gate, Provider, walk
 
 UNAVAILABLE = ConfigurationCause.STORE_UNAVAILABLE
 
@@ -101,6 +101,21 @@ def test_a_refresh_lock_not_had_in_time_is_Network_lock_and_nothing_is_sent(benc
         assert isinstance(caught.value, RecoverableError) and caught.value.reason is NetworkReason.LOCK
         assert bench.grant_types() == ["authorization_code", "refresh_token"]
         assert client.state is SessionState.AUTHENTICATED and client.refresh().value
+
+
+def test_a_refresh_token_that_could_not_be_written_is_written_when_the_client_is_closed(bench: Bench) -> None:
+    client = bench.signed_in()
+    gate = Gate()
+    bench.provider.script("token", Answer(gate=gate))
+    refresh = bench.call(client.refresh)
+    gate.wait_arrived()
+    with held(store_of(bench) / "write.lock"):
+        gate.open()
+        assert refresh.result().value
+    client.close()
+    with bench.client() as later:
+        assert later.refresh().value
+    assert bench.provider.reuses == []
 
 
 def test_logout_waits_for_the_write_lock_for_2_s_and_then_erases_without_it(bench: Bench) -> None:

@@ -149,6 +149,27 @@ import Testing
         #expect(PublicKey(modulus: neighbour, exponent: [1, 0, 1]) != nil)
     }
 
+    /// Eight points, also in the spellings that RFC 8032 §5.1.3 does not allow.
+    @Test func aPointOfSmallOrderIsNoKey() throws {
+        let order8: [[UInt8]] = [
+            [
+                0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0,
+                0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
+            ],
+            [
+                0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f,
+                0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
+            ],
+        ]
+        let small = [UInt8(0), 1].map { [$0] + [UInt8](repeating: 0, count: 31) }
+        let large = [UInt8(0xec), 0xed, 0xee].map { [$0] + [UInt8](repeating: 0xff, count: 30) + [0x7f] }
+        for point in order8 + small + large {
+            #expect(PublicKey(ed25519: point) == nil)
+            #expect(PublicKey(ed25519: point.dropLast() + [point[31] | 0x80]) == nil)
+        }
+        #expect(PublicKey(ed25519: [3] + [UInt8](repeating: 0, count: 31)) != nil)
+    }
+
     /// Case B04.
     @Test func b04AStrippedLeadingZeroIsPutBack() throws {
         var checked: Set<String> = []

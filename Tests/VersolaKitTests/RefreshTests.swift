@@ -257,6 +257,15 @@ import Testing
         try await harness.close()
     }
 
+    @Test func aTokenThatCouldNotBeWrittenIsWrittenWhenTheClientIsClosed() async throws {
+        let harness = try await Harness.signedIn()
+        harness.store.fail([.storeRefresh])
+        #expect(try await harness.client.accessToken(force).value == "access-2")
+        harness.store.fail([])
+        try await harness.close()
+        #expect(harness.store.stored.map(\.refreshToken) == ["refresh-1", "refresh-2"])
+    }
+
     @Test func aTokenThatWasNeverWrittenIsTheOneALogoutRevokes() async throws {
         let harness = try await Harness.signedIn()
         harness.store.fail([.storeRefresh])

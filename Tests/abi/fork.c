@@ -63,9 +63,38 @@ static void fork_before_the_first_use(void) {
         check_in_child(first_use);
 }
 
+/* --- While it begins to: the child may, or is refused --- */
+
+static int spins;
+
+static void use_or_refusal(void) {
+    versola_config *begun = versola_config_new(NULL, "native-app");
+    pthread_barrier_init(&together, NULL, 1);
+    if (begun != NULL)
+        use_it(NULL);
+    versola_config_release(begun);
+}
+
+static void first_use_and_fork(void) {
+    pthread_t beginner;
+    pthread_barrier_init(&together, NULL, 2);
+    CHECK(pthread_create(&beginner, NULL, use_it, NULL) == 0);
+    pthread_barrier_wait(&together);
+    for (volatile int i = 0; i < spins; i++)
+        ;
+    check_in_child(use_or_refusal);
+    pthread_join(beginner, NULL);
+}
+
+static void fork_in_the_first_use(void) {
+    for (spins = 0; spins < 3000 * CHILDREN && tap_failed_checks == 0; spins += 3000)
+        check_in_child(first_use_and_fork);
+}
+
 /* --- After it has: the child gets its error --- */
 
 static versola_queue *queue;
+static versola_config *config;
 static versola_client *client;
 
 static void every_call(void) {
@@ -97,12 +126,13 @@ static void every_call(void) {
     CHECK(is_error(versola_client_cancel(client, 1, VERSOLA_CANCEL_USER, &error), &error, INVALID));
     CHECK(is_error(versola_client_close_wait(client, -1, &error), &error, INVALID));
 
-    versola_config *config = versola_config_new("http://127.0.0.1:9", "native-app");
-    versola_config_set_redirect_uri(config, REDIRECT);
-    versola_config_set_store_memory(config);
+    CHECK(versola_config_new("http://127.0.0.1:9", "native-app") == NULL);
+    CHECK(versola_endpoints_new(NULL, NULL, NULL, NULL) == NULL);
+    CHECK(versola_login_options_new() == NULL && versola_token_options_new() == NULL);
+    CHECK(versola_config_set_redirect_uri(config, REDIRECT) == INVALID);
     CHECK(is_error(versola_client_create(config, &other, &error), &error, INVALID));
-    versola_config_release(config);
 
+    CHECK(versola_queue_new() == NULL);
     CHECK(versola_queue_pop(queue) == NULL);
     CHECK(versola_queue_wait(queue, -1) == NULL);
 }
@@ -110,12 +140,14 @@ static void every_call(void) {
 static void releases(void) {
     versola_client_close(client);
     versola_client_release(client);
+    versola_config_release(config);
     versola_queue_release(queue);
 }
 
 static void fork_with_a_login_waiting(void) {
     queue = versola_queue_new();
-    client = client_without_network(queue, VERSOLA_BROWSER_APP);
+    config = config_without_network(queue, VERSOLA_BROWSER_APP);
+    client = client_of(config);
     CHECK(versola_client_login(client, NULL, 1, NULL) == VERSOLA_OK);
     versola_event_release(await_event(queue, VERSOLA_EVENT_OPEN_URL));
 
@@ -130,6 +162,7 @@ static void fork_with_a_login_waiting(void) {
     CHECK(versola_client_close_wait(client, PATIENCE_MS, NULL) == VERSOLA_OK);
     versola_event_release(await_event(queue, VERSOLA_EVENT_CLOSED));
     versola_client_release(client);
+    versola_config_release(config);
     versola_queue_release(queue);
 }
 
@@ -148,6 +181,7 @@ static void exec_is_fine(void) {
 
 int main(void) {
     tap_run(fork_before_the_first_use, "fork before the first use: 200 of 200 children use it, from 8 threads at once");
+    tap_run(fork_in_the_first_use, "fork in the middle of the first use: no child hangs");
     tap_run(fork_with_a_login_waiting, "with a login waiting: the child is refused at once, the parent goes on");
     tap_run(exec_is_fine, "fork and exec with a client");
     return tap_done();

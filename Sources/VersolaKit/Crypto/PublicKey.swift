@@ -60,11 +60,27 @@ final class PublicKey: @unchecked Sendable {
         self.init(.ec(curve), signatureLength: 2 * curve.fieldLength, consuming: key)
     }
 
+    /// Refuses the points of small order: with such a key anybody can sign, with the neutral one anything by one signature.
     convenience init?(ed25519 bytes: [UInt8]) {
-        guard bytes.count == 32 else { return nil }
+        guard bytes.count == 32, !Self.isOfSmallOrder(ed25519: bytes) else { return nil }
         let key = OpenSSL.quietly { EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, bytes, bytes.count) }
         self.init(.ed25519, signatureLength: 64, consuming: key)
     }
+
+    static func isOfSmallOrder(ed25519 bytes: [UInt8]) -> Bool {
+        ordinatesOfSmallOrder.contains(Hex.encode(bytes.dropLast() + bytes.suffix(1).map { $0 & 0x7f }))
+    }
+
+    /// Little-endian as in a key, without the sign of x; 0 and 1 also as the prime and its successor (RFC 8032 §5.1).
+    private static let ordinatesOfSmallOrder: Set = [
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    ]
 
     private init?(_ kind: Kind, signatureLength: Int, consuming key: OpaquePointer?) {
         guard let key else { return nil }

@@ -24,10 +24,11 @@ final class MetadataCache: Sendable {
         self.time = time
     }
 
-    func metadata(budget: OperationBudget) async throws(OAuthError) -> ProviderMetadata {
+    /// - Parameter toFinish: something that is begun needs them, also after a close.
+    func metadata(budget: OperationBudget, toFinish: Bool = false) async throws(OAuthError) -> ProviderMetadata {
         switch provider {
         case .endpoints(let endpoints): return ProviderMetadata(endpoints)
-        case .discovery(let issuer): return try await discover(issuer, budget)
+        case .discovery(let issuer): return try await discover(issuer, budget, toFinish: toFinish)
         }
     }
 
@@ -48,13 +49,17 @@ final class MetadataCache: Sendable {
         entry.withLock { $0.flatMap { $0.freshUntil > time.boot ? $0.metadata : nil } }
     }
 
-    private func discover(_ issuer: String, _ budget: OperationBudget) async throws(OAuthError) -> ProviderMetadata {
+    private func discover(
+        _ issuer: String, _ budget: OperationBudget, toFinish: Bool
+    ) async throws(OAuthError) -> ProviderMetadata {
         if let fresh { return fresh }
         let known = entry.withLock { $0 }
         var request = HTTPRequest(method: "GET", url: ProviderMetadata.wellKnownURL(issuer: issuer))
         request.fields.append(HTTPField(name: "Accept", value: "application/json"))
         if let tag = known?.entityTag { request.fields.append(HTTPField(name: "If-None-Match", value: tag)) }
 
+        var sender = sender
+        sender.givesUpOnClose = !toFinish
         return try await sender.load(.discovery, request, budget: budget) { answer throws(OAuthError) in
             try take(answer, known, issuer)
         }.get()

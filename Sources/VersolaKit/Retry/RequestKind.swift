@@ -9,7 +9,8 @@ enum RequestKind: String, Sendable, CaseIterable {
     case userInfo = "UserInfo"
     case revocation
 
-    /// A closed client wants no answer: nothing is lost. A code that is spent may wait for a key set, whoever asked for it.
+    /// A closed client wants no answer: nothing is lost, as a rule (``Sender/givesUpOnClose``). A code that is spent may wait
+    /// for a key set, whoever asked for it.
     var endsOnClose: Bool { self == .discovery || self == .userInfo }
 
     /// Answers carry OAuth `error` codes (RFC 6749 §5.2).

@@ -24,6 +24,8 @@ struct Sender: Sendable {
     let pauses: Pauses
     /// Once the client is closed nobody waits for a retry any more, nor for the answer to some (``RequestKind/endsOnClose``).
     var closing: Closing
+    /// False for who has something to finish, for which the answer is needed: that a close must not end.
+    var givesUpOnClose = true
     var log = Log.off
 
     /// What one sending led to.
@@ -92,7 +94,7 @@ struct Sender: Sendable {
             return .end(error)
         }
         var request = request
-        if kind.endsOnClose { request.unlessClosed = closing }
+        if givesUpOnClose, kind.endsOnClose { request.unlessClosed = closing }
         let outcome: RequestOutcome =
             switch await transport.send(request) {
             case .success(let response): .answered(response)

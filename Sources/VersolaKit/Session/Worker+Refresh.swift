@@ -137,6 +137,18 @@ extension Worker {
         if !isStored { await revoke(grant.refreshToken, or: nil, budget) }
     }
 
+    /// The client is closed, and what it could not write would be lost with it. Who holds the lock, here or in a sibling, is
+    /// at a refresh of its own.
+    func saveAtLast() async {
+        do throws(OAuthError) {
+            guard let lock = try store.lockRefresh() else { return }
+            defer { lock.release() }
+            try await saveUnsaved(OperationBudget(time, configuration.retryPolicy))
+        } catch {
+            log(.error, "refresh: what it brought is lost: \(error.diagnostics.detail)")
+        }
+    }
+
     /// The stored grant under the lock: a sibling may have refreshed, signed in or signed out.
     private func adoptStoredGrant() throws(OAuthError) -> Grant? {
         guard runningLogout == nil else { throw .sessionExpired }
@@ -234,7 +246,7 @@ extension Worker {
     private func verify(
         _ idToken: String, of grant: Grant, _ accessToken: AccessToken, _ budget: OperationBudget
     ) async throws(OAuthError) -> VerifiedIDToken {
-        let uri = try await metadata.metadata(budget: budget).jwksURI
+        let uri = try await metadata.metadata(budget: budget, toFinish: true).jwksURI
         let expectations = RefreshedIDTokenExpectations(
             login: grant.login, clientID: configuration.clientId, accessToken: accessToken.value,
             clockSkew: configuration.clockSkewSeconds)

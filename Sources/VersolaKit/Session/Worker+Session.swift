@@ -115,7 +115,8 @@ extension Worker {
     @discardableResult
     func revoke(_ refreshToken: String?, or accessToken: String?, _ budget: OperationBudget) async -> Bool {
         do throws(OAuthError) {
-            guard let endpoint = try await metadata.metadata(budget: budget).revocationEndpoint else { return false }
+            let metadata = try await metadata.metadata(budget: budget, toFinish: true)
+            guard let endpoint = metadata.revocationEndpoint else { return false }
             let request: HTTPRequest
             if let token = refreshToken {
                 request = Revocation.request(token, .refreshToken, endpoint: endpoint, clientId: configuration.clientId)

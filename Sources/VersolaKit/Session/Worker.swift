@@ -86,6 +86,7 @@ actor Worker {
         expiry?.cancel()
         leaveEndSession(false)
         lingering?.close()
+        if unsaved != nil { start { await $0.saveAtLast() } }
         for (id, login) in logins where login.phase != .settling {
             logins[id] = nil
             login.deadline?.cancel()

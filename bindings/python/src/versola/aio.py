@@ -198,8 +198,9 @@ class OAuthClient(ClientBase[_LoopEvents]):
     async def close(self, *, timeout: Optional[float] = None) -> None:
         """Ends every waiting call with ``SYSTEM_CANCELLED``; the session stays in the store. Twice is as good as once.
 
-        Returns when a token request that is already on the wire has been finished and its answer stored; raises
-        :class:`RecoverableError` (``SYSTEM_CANCELLED``) when that takes longer than ``timeout`` seconds.
+        Returns when a token request that is already on the wire has been finished and its answer stored, and a logout
+        has revoked, while a request for metadata or UserInfo is given up; raises :class:`RecoverableError`
+        (``SYSTEM_CANCELLED``) when that takes longer than ``timeout`` seconds.
         """
         if self._handle.inert:
             return
