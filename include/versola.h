@@ -59,10 +59,12 @@
  *
  * Processes. The library installs no signal handler, writes nothing to stdout or stderr, changes no environment,
  * locale, umask or working directory. After fork() the child gets an error, or NULL, from every call and releases do
- * nothing; the parent goes on. Where the parent had not used the library yet, the child may. exec() is fine, and so is
- * exit() while operations run. Where the process may not start a thread (RLIMIT_NPROC), any call may wait until it may
- * again. Unloading with dlclose() is not supported: the library stays mapped. It uses the system's libcurl and OpenSSL
- * 3: a host that exports functions of the same names itself has to load it with dlopen() and RTLD_DEEPBIND.
+ * nothing; the parent goes on. Where the parent had not used the library yet, the child may. exec() is fine, though
+ * with an older libcurl two idle sockets of it stay open across it, and so is exit() while operations run. No function
+ * may be called in a signal handler: let that write to a pipe. Where the process may not start a thread (RLIMIT_NPROC),
+ * any call may wait until it may again. Unloading with dlclose() is not supported: the library stays mapped. It uses
+ * the system's libcurl and OpenSSL 3: a host that exports functions of the same names itself has to load it with
+ * dlopen() and RTLD_DEEPBIND.
  *
  * Times are int64_t with the unit in the name. A timeout_ms of -1 waits without limit.
  */
@@ -121,7 +123,7 @@ enum versola_category {
     VERSOLA_CATEGORY_RECOVERABLE = 1,    /* offer "try again", or wait for retry_after_ms */
     VERSOLA_CATEGORY_REAUTHENTICATE = 2, /* lead the user to login; the library never opens a browser by itself */
     VERSOLA_CATEGORY_STEP_UP = 3,        /* ask for a stronger or fresher sign-in, then send the request again */
-    VERSOLA_CATEGORY_CONFIGURATION = 4   /* fix before release; do not catch in production */
+    VERSOLA_CATEGORY_CONFIGURATION = 4   /* show and report it, once, at the top; do not retry */
 };
 
 enum versola_cause {
@@ -191,7 +193,7 @@ typedef struct versola_step_up_challenge {
 VERSOLA_API int32_t versola_error_category(const versola_error *VERSOLA_NULLABLE error);
 /* enum versola_cause; 0 for NULL. */
 VERSOLA_API int32_t versola_error_cause(const versola_error *VERSOLA_NULLABLE error);
-/* Lent. One English sentence for logs, never NULL, never a secret. */
+/* Lent. One English sentence for logs, never a secret; NULL only of NULL. */
 VERSOLA_API const char *VERSOLA_NULLABLE versola_error_detail(const versola_error *VERSOLA_NULLABLE error);
 /* Lent. The server's `error` code (RFC 6749 5.2), or NULL. */
 VERSOLA_API const char *VERSOLA_NULLABLE versola_error_oauth_error(const versola_error *VERSOLA_NULLABLE error);
@@ -324,7 +326,8 @@ typedef void (*versola_callback)(void *VERSOLA_NULLABLE context, versola_event *
  * stack and no lock held; the first may come before versola_client_create has returned. Every function may be called
  * inside except the blocking ones (`_wait`), which fail at once there. `context_free` (may be NULL) runs once with
  * `context`, on the same queue, after the event CLOSED; not at all when no client is made. One client is made of a
- * configuration with a callback: another one needs a context of its own, set anew.
+ * configuration with a callback: another one needs a context of its own, set anew. The thread has its signals blocked,
+ * as all of the library's: a child that is started there inherits that, unless it is given another mask.
  */
 VERSOLA_API int32_t versola_config_set_callback(
     versola_config *VERSOLA_NULLABLE config, versola_callback VERSOLA_NULLABLE callback, void *VERSOLA_NULLABLE context,

@@ -122,7 +122,7 @@ import Testing
     @Test func withoutADisplayNothingIsStartedAndThatIsLogged() async {
         let lines = await open([:]) { _ in true }
         #expect(lines.map(\.text) == ["no browser was started: there is no display"])
-        #expect(lines.map(\.level) == [.info])
+        #expect(lines.map(\.level) == [.warning])
     }
 
     @Test func hostsOwnChildrenAreLeftToIt() async {

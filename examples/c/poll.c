@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
         return 2;
     }
 
-    /* Before the client: the library's threads inherit the mask, so that SIGINT comes to our descriptor only. */
+    /* The library's threads have their signals blocked, so that SIGINT comes to our descriptor only. */
     sigset_t mask;
     sigemptyset(&mask);
     sigaddset(&mask, SIGINT);

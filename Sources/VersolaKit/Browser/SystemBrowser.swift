@@ -22,7 +22,7 @@ struct SystemBrowser: Browser {
             return false
         }
         switch environment.choice {
-        case .none(let reason): log(.info, "no browser was started: \(reason)")
+        case .none(let reason): log(.warning, "no browser was started: \(reason)")
         case .launchers(let launchers):
             for launcher in launchers {
                 guard let path = environment.path(of: launcher.program) else {

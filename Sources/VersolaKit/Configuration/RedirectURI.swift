@@ -19,6 +19,7 @@ struct RedirectURI: Equatable, Sendable {
         func refused(_ why: String) -> OAuthError {
             .configuration(.invalidConfiguration, "\(name): \(why)")
         }
+        guard !text.isEmpty else { throw refused("none is set") }
         guard let scheme = URLParts.scheme(of: text) else { throw refused("it is not an absolute URI") }
         guard !text.contains("#") else { throw refused("it has a fragment (RFC 6749 §3.1.2)") }
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {

@@ -26,6 +26,12 @@ struct ProviderMetadata: Equatable, Sendable {
         issPromised = endpoints.issInRedirect
     }
 
+    /// What a stranger sent, for a log.
+    private static func shown(_ issuer: String) -> String {
+        let isPlain = issuer.utf8.count <= 200 && issuer.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+        return isPlain ? issuer : "another issuer"
+    }
+
     /// Judges a discovery document.
     ///
     /// - Throws: ProviderUnsupported, DiscoveryIssuerMismatch; `undecodable` when it is no JSON object.
@@ -34,7 +40,8 @@ struct ProviderMetadata: Equatable, Sendable {
         guard let issuer = members.issuer?.value else { throw Self.unsupported("the metadata lacks issuer") }
         guard Self.withoutFinalSlash(issuer).utf8.elementsEqual(Self.withoutFinalSlash(configuredIssuer).utf8) else {
             throw .configuration(
-                .discoveryIssuerMismatch, "discovery: the metadata names another issuer than the configured one")
+                .discoveryIssuerMismatch,
+                "discovery: the metadata names \(Self.shown(issuer)), but \(configuredIssuer) is configured")
         }
         self.issuer = issuer
         authorizationEndpoint = try Self.required(members.authorization_endpoint, "authorization_endpoint")

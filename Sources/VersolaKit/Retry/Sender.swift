@@ -100,6 +100,9 @@ struct Sender: Sendable {
             case .success(let response): .answered(response)
             case .failure(let failure): .failed(failure)
             }
+        if case .answered(let response) = outcome {
+            log(.debug, "\(kind.rawValue): \(place) answered \(response.status)")
+        }
         let failures = (last?.count ?? 0) + (outcome.isFailure ? 1 : 0)
         let asked: Int64? =
             if case .answered(let response) = outcome { RetryAfter.millis(response, wall: time.wall) } else { nil }

@@ -121,6 +121,7 @@ extension Worker {
 
     private func show(_ request: PendingRequest) {
         let id = request.id
+        log(.debug, "login: client \(configuration.clientId) waits for its redirect to \(request.redirectURI)")
         // The system's browser has told by itself why it was not started.
         let appOpens = configuration.browser == .app
         dependencies.browser?.open(request.authorizationURL) { [weak self] report in

@@ -7,7 +7,8 @@ struct KeyFile: KeySource {
     let path: String
 
     func rootKey(mayCreate: Bool) throws(OAuthError) -> Secret {
-        let directory = try OAuthError.mappingSystemFailures("directory of the key file") { () throws(SystemFailure) in
+        let place = "directory of the key file \(path)"
+        let directory = try OAuthError.mappingSystemFailures(place) { () throws(SystemFailure) in
             try Descriptor(parent, O_RDONLY | O_DIRECTORY)
         }
         if let key = try read(directory) { return key }

@@ -44,7 +44,7 @@ struct StoreDirectory: Sendable {
         let directory = try Descriptor(name, below: parent.raw, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         let status = try directory.status()
         guard status.isOurs, status.st_mode & 0o022 == 0 else {
-            throw SystemFailure(call: "owner and mode of the directory", errno: EPERM)
+            throw SystemFailure(call: "directory \(name) belongs to, or can be written by, others", errno: EPERM)
         }
         if status.st_mode & 0o777 != 0o700 { try directory.setMode(0o700) }
         if made { try parent.sync() }

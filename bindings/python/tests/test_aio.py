@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
+import inspect
 import logging
 import os
 import sys
@@ -398,6 +399,32 @@ def test_a_loop_may_end_before_what_it_awaits_for_the_browser(run: Run, settings
         if thread.name == "versola-browser":
             thread.join(20)
             assert not thread.is_alive()
+
+
+def test_what_a_loop_ends_before_it_began_to_await_it_is_discarded(monkeypatch: Any) -> None:
+    loop, handed_over = asyncio.new_event_loop(), threading.Event()
+    hand_over = loop.call_soon_threadsafe
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        handle = hand_over(*arguments, **named)
+        handed_over.set()
+        return handle
+
+    async def cancel_the_others() -> None:
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", noted)
+    shown: List[object] = []
+    coroutine = walk_later("http://127.0.0.1/")
+    thread = threading.Thread(target=lambda: shown.append(versola.aio._await_on(loop, coroutine)))
+    thread.start()
+    assert handed_over.wait(20)
+    loop.run_until_complete(cancel_the_others())
+    loop.run_until_complete(asyncio.sleep(0))
+    thread.join(20)
+    loop.close()
+    assert shown == [False] and inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
 
 
 # --- The logger, and processes ----------------------------------------------------------------------------------------

@@ -92,6 +92,8 @@ def test_a_forked_child_gets_an_error_from_every_call_and_the_parent_goes_on(pro
     code, output, errors = finished(
         program(
             """
+            import warnings
+            warnings.simplefilter("ignore", DeprecationWarning)  # of fork() beside threads, from Python 3.12 on
             c = client()
             states = c.session_states()
             next(states)

@@ -12,10 +12,10 @@ final class CurlTrust: Sendable {
 
     init(caFile: String) throws(OAuthError) {
         guard let extra = readFile(caFile, limit: 1 << 24) else {
-            throw .configuration(.invalidConfiguration, "the CA file cannot be read")
+            throw .configuration(.invalidConfiguration, "the CA file \(caFile) cannot be read")
         }
         guard Self.holdsCertificates(extra) else {
-            throw .configuration(.invalidConfiguration, "the CA file holds no PEM certificates")
+            throw .configuration(.invalidConfiguration, "the CA file \(caFile) holds no PEM certificates")
         }
         // A system without a bundle, or with a broken one, still has its directory, which curl reads in any case.
         let system = readFile(Self.systemBundle, limit: 1 << 24) ?? []

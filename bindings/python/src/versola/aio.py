@@ -86,6 +86,7 @@ def _await_on(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[object]) -> 
     try:
         return future.result()
     except concurrent.futures.CancelledError:
+        discard(awaitable)
         return False
 
 
