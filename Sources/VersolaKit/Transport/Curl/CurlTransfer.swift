@@ -11,6 +11,8 @@ final class CurlTransfer: @unchecked Sendable {
     private let limit: Int
     private let closing: Closing?
     private var closingRegistration: UInt64?
+    /// Which one it is of those that the I/O thread has started.
+    private(set) var number: UInt64 = 0
     // What curl keeps pointers to; the body is zeroed when it goes.
     private let url: CurlURL
     private let requestBody: Secret
@@ -53,9 +55,10 @@ final class CurlTransfer: @unchecked Sendable {
         message.deallocate()
     }
 
-    /// Calls `handler` when nobody wants the answer any more (``HTTPRequest/unlessClosed``), on any thread.
-    func whenClosed(_ handler: @escaping @Sendable () -> Void) {
-        closingRegistration = closing?.onClose(handler)
+    /// Calls `handler` with the number when nobody wants the answer any more (``HTTPRequest/unlessClosed``), on any thread.
+    func whenClosed(number: UInt64, _ handler: @escaping @Sendable (UInt64) -> Void) {
+        self.number = number
+        closingRegistration = closing?.onClose { handler(number) }
     }
 
     /// The one end of it: takes curl's verdict, or that of the set-up if it was bad.

@@ -23,6 +23,7 @@ final class IOLoop: @unchecked Sendable {
     private var timer: Int32 = -1
     // The I/O thread's alone: this, and the order above, is what `@unchecked` stands for.
     private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
+    private var started: UInt64 = 0
     private var watches: [ObjectIdentifier: IOWatch] = [:]
     private var polled: [IOWatch] = []
     private var descriptors: [curl_waitfd] = []
@@ -98,16 +99,19 @@ extension IOLoop {
     /// Keeps the transfer until curl is done with it.
     func start(_ transfer: CurlTransfer) {
         if transfer.isReady, curl_multi_add_handle(multi, transfer.easy) == CURLM_OK {
+            started += 1
             transfers[transfer.easy] = transfer
-            transfer.whenClosed { [self] in perform { [self] in abort(transfer) } }
+            // By number: what another thread held for a moment might end on that thread.
+            transfer.whenClosed(number: started) { [self] number in perform { [self] in abort(number) } }
         } else {
             transfer.finish(CURLE_FAILED_INIT)
         }
     }
 
     /// Ends the transfer unless it has ended.
-    private func abort(_ transfer: CurlTransfer) {
-        guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
+    private func abort(_ number: UInt64) {
+        guard let transfer = transfers.values.first(where: { $0.number == number }) else { return }
+        transfers[transfer.easy] = nil
         curl_multi_remove_handle(multi, transfer.easy)
         transfer.finish(CURLE_ABORTED_BY_CALLBACK)
     }
