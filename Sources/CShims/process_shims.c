@@ -12,8 +12,6 @@
 static _Atomic pid_t user = 0;
 static atomic_bool forked;
 
-static void note_fork(void) { atomic_store(&forked, true); }
-
 /* Swift's runtime keeps the id of a thread in this variable, as its locks need it, and does not forget it in a forked
  * child: the one thread there goes by its parent's id, and whoever waits for a lock that it holds waits for ever.
  * Loading the library has set it, so a child of a process that did no more than that would be lost. Where the runtime
@@ -31,6 +29,7 @@ static void before_fork(void) { pthread_mutex_lock(&first_use); }
 static void forked_parent(void) { pthread_mutex_unlock(&first_use); }
 
 static void forked_child(void) {
+    if (atomic_load(&user) != 0) atomic_store(&forked, true);
     swift_thread_id = 0;
     first_use = (pthread_mutex_t)UNLOCKED; /* only its owner may unlock it, who goes by another id here */
 }
@@ -43,7 +42,7 @@ int shim_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
 void shim_process_used(void) {
     pid_t none = 0;
-    if (atomic_compare_exchange_strong(&user, &none, getpid())) pthread_atfork(NULL, NULL, note_fork);
+    atomic_compare_exchange_strong(&user, &none, getpid());
 }
 
 void shim_process_use_first(void (*prepare)(void)) {

@@ -147,7 +147,7 @@ async def calls():
             await asyncio.gather(*(c.access_token() for _ in range(10)), return_exceptions=True)
 
 def in_child():
-    for call in (c.access_token, client, lambda: asyncio.run(late.login())):
+    for call in (c.access_token, client, lambda: asyncio.run(late.login(), debug=False)):
         try:
             call()
         except versola.ConfigurationError as error:
