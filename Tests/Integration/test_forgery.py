@@ -240,7 +240,7 @@ METADATA: dict[str, Callable[[Members], object]] = {
 def test_metadata_of_another_issuer_is_not_believed(
     running: RunningPeer, scene: Scene, browsers: dict[str, Walker], change: Callable[[Members], object]
 ) -> None:
-    row = Row(Forgery(metadata=change), "another issuer than the configured one", cause="DISCOVERY_ISSUER_MISMATCH")
+    row = Row(Forgery(metadata=change), " is configured", cause="DISCOVERY_ISSUER_MISMATCH")
     proxy = scene.proxy
     proxy.issues = proxy.issuer
     opened = []

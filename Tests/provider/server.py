@@ -86,6 +86,11 @@ class Server:
 
     async def _stop(self) -> None:
         if self._listener is not None:
+            for listening in self._listener.sockets:
+                self._loop.remove_reader(listening.fileno())
+            # Who was accepted a moment ago is served some turns of the loop later; a listener closed by then loses it.
+            for _ in range(10):
+                await asyncio.sleep(0)
             self._listener.close()
             self._listener = None
         for task in self._tasks:
